@@ -1,0 +1,302 @@
+//! Ids that are valid because they exist: parsed at the edge, never checked again.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// Ids with this beginning belong to daegi itself (the warm-up line) and are never accepted from
+/// outside, so that nobody can see, join or name them.
+const RESERVED: &str = "~daegi.";
+
+/// What people wait for: 1–64 of `A-Z a-z 0-9 . _ ~ -`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ItemId(Arc<str>);
+
+/// Who waits: 1–128 of the item's characters and `@ : +`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UserId(Arc<str>);
+
+/// A ticket's number: 48 bits, given by the line's counter and nothing else.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Number(pub u64);
+
+/// Why a text is no id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// Nothing there.
+    #[error("{what} is empty")]
+    Empty {
+        /// `itemId` or `userId`.
+        what: &'static str,
+    },
+    /// Longer than the limit.
+    #[error("{what} has {length} characters, at most {max} are allowed")]
+    TooLong {
+        /// `itemId` or `userId`.
+        what: &'static str,
+        /// How long it is.
+        length: usize,
+        /// How long it may be.
+        max: usize,
+    },
+    /// A character outside the alphabet.
+    #[error("{what} contains {found:?}, allowed are {allowed}")]
+    Forbidden {
+        /// `itemId` or `userId`.
+        what: &'static str,
+        /// The first offending character.
+        found: char,
+        /// The alphabet, for the reader of the error.
+        allowed: &'static str,
+    },
+    /// An id that daegi keeps for itself.
+    #[error("item ids that begin with \"{RESERVED}\" are reserved")]
+    Reserved,
+}
+
+impl ItemId {
+    /// The longest item id.
+    pub const MAX_LEN: usize = 64;
+
+    /// Parses an id that came from outside.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        let id = Self::parse_stored(text)?;
+        if id.is_reserved() {
+            Err(IdError::Reserved)
+        } else {
+            Ok(id)
+        }
+    }
+
+    /// Parses an id that daegi itself wrote, reserved ones included.
+    pub fn parse_stored(text: &str) -> Result<Self, IdError> {
+        check(
+            "itemId",
+            text,
+            Self::MAX_LEN,
+            is_item_char,
+            "A-Z a-z 0-9 . _ ~ -",
+        )?;
+        Ok(Self(text.into()))
+    }
+
+    /// An id for daegi's own use. Characters outside the alphabet become `_`.
+    pub fn reserved(suffix: &str) -> Self {
+        let keep = |c: char| {
+            if c.is_ascii() && is_item_char(c as u8) {
+                c
+            } else {
+                '_'
+            }
+        };
+        let text: String = RESERVED
+            .chars()
+            .chain(suffix.chars().map(keep))
+            .take(64)
+            .collect();
+        Self(text.into())
+    }
+
+    /// Whether this is one of daegi's own.
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(RESERVED)
+    }
+
+    /// The id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl UserId {
+    /// The longest user id.
+    pub const MAX_LEN: usize = 128;
+
+    /// Parses an id.
+    pub fn parse(text: &str) -> Result<Self, IdError> {
+        check(
+            "userId",
+            text,
+            Self::MAX_LEN,
+            is_user_char,
+            "A-Z a-z 0-9 . _ ~ - @ : +",
+        )?;
+        Ok(Self(text.into()))
+    }
+
+    /// The id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Number {
+    /// The largest number a token can carry.
+    pub const MAX: Self = Self((1 << 48) - 1);
+
+    /// Where the counter of a line created at `now` starts: numbers of a line that is rebuilt
+    /// later sort after all earlier ones, as long as fewer than 64 people join per millisecond.
+    pub fn base_at(now: crate::Millis) -> Self {
+        Self((now * 64).min(Self::MAX.0))
+    }
+
+    /// The number after this one.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+fn is_item_char(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'~' | b'-')
+}
+
+fn is_user_char(c: u8) -> bool {
+    is_item_char(c) || matches!(c, b'@' | b':' | b'+')
+}
+
+fn check(
+    what: &'static str,
+    text: &str,
+    max: usize,
+    allows: fn(u8) -> bool,
+    allowed: &'static str,
+) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty { what });
+    }
+    if let Some(found) = text.chars().find(|c| !c.is_ascii() || !allows(*c as u8)) {
+        return Err(IdError::Forbidden {
+            what,
+            found,
+            allowed,
+        });
+    }
+    if text.len() > max {
+        return Err(IdError::TooLong {
+            what,
+            length: text.len(),
+            max,
+        });
+    }
+    Ok(())
+}
+
+fn schema_of(pattern: &str, max: usize) -> Schema {
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": pattern })
+}
+
+impl JsonSchema for ItemId {
+    fn schema_name() -> Cow<'static, str> {
+        "ItemId".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema_of("^[A-Za-z0-9._~-]+$", Self::MAX_LEN)
+    }
+}
+
+impl JsonSchema for UserId {
+    fn schema_name() -> Cow<'static, str> {
+        "UserId".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema_of("^[A-Za-z0-9._~@:+-]+$", Self::MAX_LEN)
+    }
+}
+
+macro_rules! text_id {
+    ($id:ty) => {
+        impl fmt::Display for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $id {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+        impl FromStr for $id {
+            type Err = IdError;
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::parse(text)
+            }
+        }
+        impl TryFrom<String> for $id {
+            type Error = IdError;
+            fn try_from(text: String) -> Result<Self, IdError> {
+                Self::parse(&text)
+            }
+        }
+        impl From<$id> for String {
+            fn from(id: $id) -> Self {
+                id.0.to_string()
+            }
+        }
+    };
+}
+
+text_id!(ItemId);
+text_id!(UserId);
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_accept_their_alphabet_and_nothing_else() {
+        for good in ["a", "A-1", "con.cert_2026~x", &"x".repeat(64)] {
+            assert_eq!(ItemId::parse(good).unwrap().as_str(), good);
+        }
+        for bad in [
+            "",
+            " ",
+            "a b",
+            "a/b",
+            "a@b",
+            "é",
+            "a\n",
+            "콘서트",
+            "a\0",
+            &"x".repeat(65),
+        ] {
+            assert!(ItemId::parse(bad).is_err(), "{bad:?} must be refused");
+        }
+        for good in ["kim@example.com", "user:1+2", "a-b-c", &"x".repeat(128)] {
+            assert_eq!(UserId::parse(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a b", "a/b", "%41", &"x".repeat(129)] {
+            assert!(UserId::parse(bad).is_err(), "{bad:?} must be refused");
+        }
+    }
+
+    #[test]
+    fn reserved_ids_cannot_come_from_outside() {
+        let id = ItemId::reserved("warm-up/1");
+        assert_eq!(id.as_str(), "~daegi.warm-up_1");
+        assert_eq!(ItemId::parse(id.as_str()), Err(IdError::Reserved));
+        assert_eq!(ItemId::parse_stored(id.as_str()), Ok(id));
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let error = UserId::parse("kim lee").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "userId contains ' ', allowed are A-Z a-z 0-9 . _ ~ - @ : +"
+        );
+    }
+}

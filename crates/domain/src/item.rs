@@ -1,0 +1,104 @@
+//! What people wait for.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::{ItemId, Policy};
+
+/// A waiting item as the store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Its id.
+    pub id: ItemId,
+    /// Its name, for people.
+    pub name: ItemName,
+    /// How many are left to sell.
+    pub stock: u32,
+    /// Whether its line is open at all.
+    pub enabled: bool,
+    /// Whether an operator paused admission.
+    pub paused: bool,
+    /// The version of the last product event that changed it; 0 if none did.
+    pub version: u64,
+    /// Grows with every change of the item; what a change of policy is checked against.
+    pub revision: u64,
+    /// The rules of its line.
+    pub policy: Policy,
+}
+
+/// A change of an item. With a version it comes from the product service and counts only if it
+/// is newer than what is stored; without one it comes from an operator and always counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemChange {
+    /// Which item.
+    pub id: ItemId,
+    /// Its name.
+    pub name: ItemName,
+    /// How many are left.
+    pub stock: u32,
+    /// Whether its line is open.
+    pub enabled: bool,
+    /// The product event's version.
+    pub version: Option<u64>,
+    /// New rules; none keeps the stored ones (or takes the defaults).
+    pub policy: Option<Policy>,
+}
+
+/// A name for people: 1–200 characters, none of them a control character.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ItemName(String);
+
+/// Why a text is no name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Empty or too long.
+    #[error("itemName has {0} characters, allowed are 1 to 200")]
+    Length(usize),
+    /// A character that has no place in a name.
+    #[error("itemName contains a control character")]
+    Control,
+}
+
+impl ItemName {
+    /// Parses a name.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let length = text.chars().count();
+        if !(1..=200).contains(&length) {
+            return Err(NameError::Length(length));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(NameError::Control);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ItemName {
+    type Error = NameError;
+    fn try_from(text: String) -> Result<Self, NameError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<ItemName> for String {
+    fn from(name: ItemName) -> Self {
+        name.0
+    }
+}
+
+impl JsonSchema for ItemName {
+    fn schema_name() -> Cow<'static, str> {
+        "ItemName".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "minLength": 1, "maxLength": 200 })
+    }
+}

@@ -1,0 +1,47 @@
+//! The words of the waiting room, and the rules that need nothing but the words.
+//!
+//! Everything here is pure: no clock, no store, no network. Time always comes in as an argument.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`ids`] | [`ItemId`], [`UserId`], [`Number`]: parsed once, trusted afterwards |
+//! | [`ticket`] | a place in a line, its [`Status`] and how it may end |
+//! | [`token`] | the ticket's text: mint, verify, rotate keys |
+//! | [`pass`] | the short-lived proof of entry and its public keys |
+//! | [`item`] | what people wait for |
+//! | [`policy`] | the rules of one line |
+//! | [`line`] | line state, the exact position, what a pod knows about a line |
+//! | [`liveness`] | who was seen when: time slices and pages of numbers |
+//! | [`rate`] | how fast a line moves: ETA and poll interval |
+//! | [`event`] | what the rest of the company is told |
+
+pub mod event;
+pub mod ids;
+pub mod item;
+pub mod line;
+pub mod liveness;
+pub mod pass;
+pub mod policy;
+pub mod rate;
+pub mod ticket;
+pub mod token;
+
+pub use event::{LineEvent, TokenActivated, TokenClosed};
+pub use ids::{IdError, ItemId, Number, UserId};
+pub use item::{Item, ItemChange, ItemName, NameError};
+pub use line::{Departed, LineState, Settings};
+pub use liveness::SeenPage;
+pub use pass::{Jwks, PassClaims, PassError, PassKeys};
+pub use policy::{Mode, OnRejoin, Policy, PolicyError};
+pub use rate::{Eta, Rate};
+pub use ticket::{EndReason, Status, Ticket};
+pub use token::{KeyError, TicketKeys, TokenError};
+
+/// Milliseconds since the Unix epoch.
+pub type Millis = u64;
+
+/// Writes a moment as RFC 3339 with milliseconds, the one way times appear in JSON.
+pub fn rfc3339(at: Millis) -> String {
+    let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at);
+    humantime::format_rfc3339_millis(moment).to_string()
+}

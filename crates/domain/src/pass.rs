@@ -1,0 +1,302 @@
+//! The pass: a short-lived EdDSA JWT given with entry, which the order service checks offline
+//! against the published keys.
+
+use std::fmt;
+
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
+use jsonwebtoken::jwk::{Jwk, KeyOperations, PublicKeyUse, ThumbprintHash};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{ItemId, KeyError, Millis, Number, Ticket, UserId};
+
+const ISSUER: &str = "daegi";
+const PEM_END: &str = "-----END PRIVATE KEY-----";
+
+/// The keys that sign and verify passes: the first signs, all are published.
+#[derive(Clone)]
+pub struct PassKeys {
+    signing: EncodingKey,
+    header: Header,
+    published: Vec<PublishedKey>,
+}
+
+#[derive(Clone)]
+struct PublishedKey {
+    kid: String,
+    jwk: Jwk,
+    decoding: DecodingKey,
+}
+
+/// What a pass says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassClaims {
+    /// Always `daegi`.
+    pub iss: String,
+    /// The item.
+    pub aud: ItemId,
+    /// The person.
+    pub sub: UserId,
+    /// The UUID of the token.
+    pub jti: Uuid,
+    /// The ticket's number.
+    pub num: Number,
+    /// When the person was let in, in seconds.
+    pub iat: u64,
+    /// When the entry ends, in seconds.
+    pub exp: u64,
+}
+
+/// The published keys, as RFC 7517 wants them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Jwks {
+    keys: Vec<Jwk>,
+}
+
+/// Why a pass is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PassError {
+    /// Malformed, forged, or signed by an unknown key.
+    #[error("the pass is malformed or was not issued here")]
+    Invalid,
+    /// Genuine, but of another item.
+    #[error("the pass belongs to another item")]
+    OtherItem,
+    /// Genuine, but too old.
+    #[error("the pass has expired")]
+    Expired,
+}
+
+impl PassKeys {
+    /// A fresh random key.
+    pub fn generate() -> Self {
+        let published = PublishedKey::of(&SigningKey::from_bytes(&random_bytes()));
+        #[expect(clippy::expect_used, reason = "a key made here always encodes")]
+        let (signing, published) = published.expect("a generated key");
+        Self::new(signing, vec![published])
+    }
+
+    /// Reads one or more Ed25519 private keys (PKCS#8 PEM, one after the other): the first signs,
+    /// the others stay published until the passes they signed have expired.
+    pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
+        let mut signing = None;
+        let mut published = Vec::new();
+        for (index, block) in pem.split_inclusive(PEM_END).enumerate() {
+            if block.trim().is_empty() {
+                continue;
+            }
+            let key = SigningKey::from_pkcs8_pem(block.trim())
+                .ok()
+                .and_then(|key| PublishedKey::of(&key))
+                .ok_or(KeyError::Pem(index + 1))?;
+            signing.get_or_insert(key.0);
+            published.push(key.1);
+        }
+        Ok(Self::new(signing.ok_or(KeyError::Empty)?, published))
+    }
+
+    fn new(signing: EncodingKey, published: Vec<PublishedKey>) -> Self {
+        let mut header = Header::new(Algorithm::EdDSA);
+        header.kid = published.first().map(|key| key.kid.clone());
+        Self {
+            signing,
+            header,
+            published,
+        }
+    }
+
+    /// Writes the pass of a person who was let in. The same entry always has the same pass.
+    pub fn pass(&self, ticket: &Ticket, jti: Uuid, entered: Millis, expires: Millis) -> String {
+        let claims = PassClaims {
+            iss: ISSUER.to_owned(),
+            aud: ticket.item.clone(),
+            sub: ticket.user.clone(),
+            jti,
+            num: ticket.number,
+            iat: entered / 1000,
+            exp: expires / 1000,
+        };
+        #[expect(clippy::expect_used, reason = "the key was checked when it was read")]
+        jsonwebtoken::encode(&self.header, &claims, &self.signing).expect("a checked key signs")
+    }
+
+    /// Reads a pass presented for `item` at `now`.
+    pub fn verify(&self, item: &ItemId, pass: &str, now: Millis) -> Result<PassClaims, PassError> {
+        let header = jsonwebtoken::decode_header(pass).map_err(|_| PassError::Invalid)?;
+        let kid = header.kid.ok_or(PassError::Invalid)?;
+        let key = self
+            .published
+            .iter()
+            .find(|key| key.kid == kid)
+            .ok_or(PassError::Invalid)?;
+        let claims = jsonwebtoken::decode::<PassClaims>(pass, &key.decoding, &validation())
+            .map_err(|_| PassError::Invalid)?
+            .claims;
+        if claims.aud != *item {
+            return Err(PassError::OtherItem);
+        }
+        if claims.exp <= now / 1000 {
+            return Err(PassError::Expired);
+        }
+        Ok(claims)
+    }
+
+    /// What `/.well-known/jwks.json` serves.
+    pub fn jwks(&self) -> Jwks {
+        Jwks {
+            keys: self.published.iter().map(|key| key.jwk.clone()).collect(),
+        }
+    }
+}
+
+impl PublishedKey {
+    fn of(key: &SigningKey) -> Option<(EncodingKey, Self)> {
+        let der = key.to_pkcs8_der().ok()?;
+        let signing = EncodingKey::from_ed_der(der.as_bytes());
+        let decoding = DecodingKey::from_ed_der(key.verifying_key().as_bytes());
+        let mut jwk = Jwk::from_decoding_key(&decoding, Some(Algorithm::EdDSA)).ok()?;
+        let kid = jwk.thumbprint(ThumbprintHash::SHA256).ok()?;
+        jwk.common.key_id = Some(kid.clone());
+        jwk.common.public_key_use = Some(PublicKeyUse::Signature);
+        jwk.common.key_operations = Some(vec![KeyOperations::Verify]);
+        Some((signing, Self { kid, jwk, decoding }))
+    }
+}
+
+/// Signature and issuer here; audience and expiry by hand, because they need the item and the
+/// clock of the caller.
+fn validation() -> Validation {
+    let mut validation = Validation::new(Algorithm::EdDSA);
+    validation.set_issuer(&[ISSUER]);
+    validation.validate_aud = false;
+    validation.validate_exp = false;
+    validation
+}
+
+pub(crate) fn random_bytes() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    #[expect(
+        clippy::expect_used,
+        reason = "without randomness no secret can be made"
+    )]
+    getrandom::fill(&mut bytes).expect("the system has randomness");
+    bytes
+}
+
+impl fmt::Debug for PassKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kids: Vec<&str> = self.published.iter().map(|key| key.kid.as_str()).collect();
+        write!(f, "PassKeys(kids {kids:?}, private keys hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEM: &str = "-----BEGIN PRIVATE KEY-----\n\
+        MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
+        -----END PRIVATE KEY-----\n";
+
+    fn ticket() -> Ticket {
+        Ticket {
+            item: ItemId::parse("concert").unwrap(),
+            user: UserId::parse("kim").unwrap(),
+            number: Number(77),
+        }
+    }
+
+    #[test]
+    fn a_pass_verifies_until_it_expires_and_only_for_its_item() {
+        let keys = PassKeys::generate();
+        let (ticket, jti) = (ticket(), Uuid::from_u128(5));
+        let pass = keys.pass(&ticket, jti, 10_000, 20_000);
+        assert_eq!(
+            pass,
+            keys.pass(&ticket, jti, 10_000, 20_000),
+            "the same entry, the same pass"
+        );
+        let claims = keys.verify(&ticket.item, &pass, 19_999).unwrap();
+        assert_eq!(
+            (claims.sub, claims.num, claims.jti),
+            (ticket.user, ticket.number, jti)
+        );
+        assert_eq!(
+            keys.verify(&ticket.item, &pass, 20_000),
+            Err(PassError::Expired)
+        );
+        let other = ItemId::parse("other").unwrap();
+        assert_eq!(
+            keys.verify(&other, &pass, 15_000),
+            Err(PassError::OtherItem)
+        );
+        let stranger = PassKeys::generate();
+        assert_eq!(
+            stranger.verify(&ticket.item, &pass, 15_000),
+            Err(PassError::Invalid)
+        );
+    }
+
+    #[test]
+    fn a_second_key_is_published_but_does_not_sign() {
+        let old = PassKeys::from_pem(PEM).unwrap();
+        let fresh = SigningKey::from_bytes(&random_bytes());
+        let pem = fresh.to_pkcs8_pem(Default::default()).unwrap();
+        let both = PassKeys::from_pem(&format!("{}{PEM}", pem.as_str())).unwrap();
+        let pass = old.pass(&ticket(), Uuid::nil(), 0, 99_000);
+        assert!(both.verify(&ticket().item, &pass, 1).is_ok());
+        assert!(
+            old.verify(
+                &ticket().item,
+                &both.pass(&ticket(), Uuid::nil(), 0, 99_000),
+                1
+            )
+            .is_err()
+        );
+        assert_eq!(both.jwks().keys.len(), 2);
+    }
+
+    #[test]
+    fn a_bad_key_is_named_by_its_place_and_never_quoted() {
+        assert_eq!(PassKeys::from_pem(" \n").unwrap_err(), KeyError::Empty);
+        assert_eq!(PassKeys::from_pem("hello").unwrap_err(), KeyError::Pem(1));
+        assert_eq!(
+            PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(),
+            KeyError::Pem(2)
+        );
+        assert!(!format!("{:?}", PassKeys::from_pem(PEM).unwrap()).contains("MC4C"));
+    }
+
+    /// The order service need not use our library: this one shares no code with it.
+    #[test]
+    fn an_independent_library_verifies_against_the_published_key() {
+        use jwt_compact::prelude::*;
+        use jwt_compact::{alg::Ed25519, jwk::JsonWebKey};
+
+        let keys = PassKeys::from_pem(PEM).unwrap();
+        let pass = keys.pass(&ticket(), Uuid::from_u128(5), 1_000_000, 2_000_000);
+        let jwks = serde_json::to_value(keys.jwks()).unwrap();
+        let jwk: JsonWebKey<'_> = serde_json::from_value(jwks["keys"][0].clone()).unwrap();
+        let key = <Ed25519 as jwt_compact::Algorithm>::VerifyingKey::try_from(&jwk).unwrap();
+
+        let token = UntrustedToken::new(&pass).unwrap();
+        assert_eq!(
+            token.header().key_id.as_deref(),
+            jwks["keys"][0]["kid"].as_str()
+        );
+        let token: Token<serde_json::Value> = Ed25519.validator(&key).validate(&token).unwrap();
+        let claims = token.claims();
+        assert_eq!(claims.custom["aud"], "concert");
+        assert_eq!(claims.custom["sub"], "kim");
+        assert_eq!(claims.expiration.unwrap().timestamp(), 2000);
+        let at = |second| {
+            let clock = move || chrono::DateTime::from_timestamp(second, 0).unwrap();
+            claims
+                .validate_expiration(&TimeOptions::new(chrono::Duration::zero(), clock))
+                .is_ok()
+        };
+        assert!(at(1999) && !at(2001), "valid until it expires");
+    }
+}

@@ -1,0 +1,380 @@
+//! The token is the ticket: `{userId}-{itemId}-{UUID}`.
+//!
+//! The UUID is a version 8: 48 bits number · 4 version · 4 lane · 4 key id · 4 zero · 2 variant ·
+//! 62 bits of HMAC-SHA256 over (item, user, lane, number). Whoever holds the secret can check a
+//! token and read its number without asking anybody, and can write it again from the ticket, so
+//! that no token is ever stored. See `docs/adr/001-the-token.md`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use crate::{ItemId, Number, Ticket, UserId};
+
+/// Everybody stands in the one lane there is; the bits are kept for priority lanes.
+const LANE: u8 = 0;
+/// How many dashes of a refused token are tried as the border between user and item. Bounds what
+/// a forged token can cost; more dashes than this only turns a 403 into a 401.
+const MISMATCH_TRIES: usize = 16;
+const UUID_LEN: usize = 36;
+const MAC_BITS: u64 = (1 << 62) - 1;
+
+/// The secrets that sign and verify tokens: the first signs, all verify.
+#[derive(Clone)]
+pub struct TicketKeys {
+    keys: Vec<TicketKey>,
+}
+
+#[derive(Clone)]
+struct TicketKey {
+    id: u8,
+    /// Keyed once; cloning it per token saves two of the four SHA-256 blocks.
+    mac: Hmac<Sha256>,
+}
+
+/// Why a token is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// Malformed or forged.
+    #[error("the token is malformed or was not issued here")]
+    Invalid,
+    /// Genuine, but of another item.
+    #[error("the token belongs to another item")]
+    OtherItem,
+}
+
+/// Why a text is no key, ticket secret or pass key. Never quotes the secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// No key at all.
+    #[error("no key given")]
+    Empty,
+    /// Not `id:hex`.
+    #[error("ticket secret {0} is not of the form id:hex")]
+    Form(usize),
+    /// The key id does not fit four bits.
+    #[error("ticket secret {0}: the id must be a number from 0 to 15")]
+    Id(usize),
+    /// Two secrets with one id.
+    #[error("ticket secret {0}: the id {1} is given twice")]
+    Twice(usize, u8),
+    /// Not hexadecimal, or too short to be a secret.
+    #[error("ticket secret {0}: at least 32 hexadecimal digits (16 bytes) are needed")]
+    Hex(usize),
+    /// Not an Ed25519 private key.
+    #[error("pass key {0} is not an Ed25519 private key in PKCS#8 PEM")]
+    Pem(usize),
+}
+
+impl TicketKeys {
+    /// A fresh random key, for a process that shares its line with nobody.
+    pub fn generate() -> Self {
+        Self {
+            keys: vec![TicketKey::new(0, &crate::pass::random_bytes())],
+        }
+    }
+
+    /// Writes the token of a ticket, always the same for the same ticket and signing key.
+    pub fn token(&self, ticket: &Ticket) -> String {
+        let uuid = self.uuid(ticket);
+        let mut text = String::with_capacity(
+            ticket.user.as_str().len() + ticket.item.as_str().len() + UUID_LEN + 2,
+        );
+        text.push_str(ticket.user.as_str());
+        text.push('-');
+        text.push_str(ticket.item.as_str());
+        text.push('-');
+        text.push_str(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()));
+        text
+    }
+
+    /// The token's UUID alone, as it stands in a pass.
+    pub fn uuid(&self, ticket: &Ticket) -> Uuid {
+        let key = &self.keys[0];
+        compose(
+            ticket.number,
+            LANE,
+            key.id,
+            key.mac62(&ticket.item, &ticket.user, LANE, ticket.number),
+        )
+    }
+
+    /// Reads a token presented for `item`.
+    pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
+        let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
+        let parts = Parts::of(uuid).ok_or(TokenError::Invalid)?;
+        let key = self
+            .keys
+            .iter()
+            .find(|key| key.id == parts.key)
+            .ok_or(TokenError::Invalid)?;
+        if let Some(user) = user_before(holder, item)
+            && key.signed(item, &user, &parts)
+        {
+            return Ok(Ticket {
+                item: item.clone(),
+                user,
+                number: parts.number,
+            });
+        }
+        Err(if key.signed_for_another(holder, &parts) {
+            TokenError::OtherItem
+        } else {
+            TokenError::Invalid
+        })
+    }
+}
+
+impl TicketKey {
+    fn new(id: u8, secret: &[u8]) -> Self {
+        #[expect(clippy::expect_used, reason = "HMAC takes keys of any length")]
+        let mac = Hmac::new_from_slice(secret).expect("any length");
+        Self { id, mac }
+    }
+
+    /// The first 62 bits of the MAC. Lengths come first so that ("a-b", "c") and ("a", "b-c"),
+    /// whose tokens read alike, have different MACs.
+    fn mac62(&self, item: &ItemId, user: &UserId, lane: u8, number: Number) -> u64 {
+        let (item, user) = (item.as_str().as_bytes(), user.as_str().as_bytes());
+        let mut mac = self.mac.clone();
+        mac.update(&[item.len() as u8]);
+        mac.update(item);
+        mac.update(&[user.len() as u8]);
+        mac.update(user);
+        mac.update(&[lane]);
+        mac.update(&number.0.to_be_bytes());
+        let bytes = mac.finalize().into_bytes();
+        let mut first = [0; 8];
+        first.copy_from_slice(&bytes[..8]);
+        u64::from_be_bytes(first) >> 2
+    }
+
+    fn signed(&self, item: &ItemId, user: &UserId, parts: &Parts) -> bool {
+        let expected = self.mac62(item, user, parts.lane, parts.number);
+        expected.ct_eq(&parts.mac).into()
+    }
+
+    /// Whether some other way to read `{userId}-{itemId}` makes the token genuine: then it is a
+    /// real ticket shown at the wrong door, and the person deserves to be told so.
+    fn signed_for_another(&self, holder: &str, parts: &Parts) -> bool {
+        holder
+            .match_indices('-')
+            .take(MISMATCH_TRIES)
+            .any(|(dash, _)| {
+                match (
+                    UserId::parse(&holder[..dash]),
+                    ItemId::parse_stored(&holder[dash + 1..]),
+                ) {
+                    (Ok(user), Ok(item)) => self.signed(&item, &user, parts),
+                    _ => false,
+                }
+            })
+    }
+}
+
+/// The fields of a token's UUID.
+struct Parts {
+    number: Number,
+    lane: u8,
+    key: u8,
+    mac: u64,
+}
+
+impl Parts {
+    fn of(uuid: Uuid) -> Option<Self> {
+        let (high, low) = uuid.as_u64_pair();
+        let genuine = (high >> 12) & 0xf == 8 && high & 0xf == 0 && low >> 62 == 0b10;
+        genuine.then_some(Self {
+            number: Number(high >> 16),
+            lane: ((high >> 8) & 0xf) as u8,
+            key: ((high >> 4) & 0xf) as u8,
+            mac: low & MAC_BITS,
+        })
+    }
+}
+
+fn compose(number: Number, lane: u8, key: u8, mac: u64) -> Uuid {
+    let high = (number.0 << 16) | (8 << 12) | (u64::from(lane) << 8) | (u64::from(key) << 4);
+    Uuid::from_u64_pair(high, (0b10 << 62) | mac)
+}
+
+/// Cuts the UUID off the end. Only the one canonical spelling counts: a token is compared,
+/// logged and cached as text, so two spellings of one ticket must not exist.
+fn split_uuid(token: &str) -> Option<(&str, Uuid)> {
+    let cut = token.len().checked_sub(UUID_LEN + 1)?;
+    let (holder, rest) = (token.get(..cut)?, token.get(cut..)?);
+    let text = rest.strip_prefix('-')?;
+    let uuid = Uuid::try_parse(text).ok()?;
+    let canonical = uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text;
+    canonical.then_some((holder, uuid))
+}
+
+/// Both ids may contain dashes; the item is known from the address, so the user is what is left.
+fn user_before(holder: &str, item: &ItemId) -> Option<UserId> {
+    UserId::parse(holder.strip_suffix(item.as_str())?.strip_suffix('-')?).ok()
+}
+
+impl FromStr for TicketKeys {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let mut keys: Vec<TicketKey> = Vec::new();
+        for (index, entry) in text.split(',').enumerate() {
+            let place = index + 1;
+            let (id, secret) = entry.trim().split_once(':').ok_or(KeyError::Form(place))?;
+            let id: u8 = id
+                .parse()
+                .ok()
+                .filter(|id| *id < 16)
+                .ok_or(KeyError::Id(place))?;
+            let secret = hex::decode(secret).ok().filter(|bytes| bytes.len() >= 16);
+            if keys.iter().any(|key| key.id == id) {
+                return Err(KeyError::Twice(place, id));
+            }
+            keys.push(TicketKey::new(id, &secret.ok_or(KeyError::Hex(place))?));
+        }
+        if keys.is_empty() {
+            Err(KeyError::Empty)
+        } else {
+            Ok(Self { keys })
+        }
+    }
+}
+
+impl fmt::Debug for TicketKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<u8> = self.keys.iter().map(|key| key.id).collect();
+        write!(f, "TicketKeys(ids {ids:?}, secrets hidden)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OLD: &str = "3:000102030405060708090a0b0c0d0e0f";
+    const NEW: &str = "4:f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
+
+    fn ticket(item: &str, user: &str, number: u64) -> Ticket {
+        Ticket {
+            item: ItemId::parse(item).unwrap(),
+            user: UserId::parse(user).unwrap(),
+            number: Number(number),
+        }
+    }
+
+    fn keys(text: &str) -> TicketKeys {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_uuid_is_a_version_8_that_carries_the_number() {
+        let uuid = keys(OLD).uuid(&ticket("concert", "kim", 0x1234_5678_9abc));
+        let text = uuid.to_string();
+        assert!(text.starts_with("12345678-9abc-8030-"), "{text}");
+        assert_eq!(uuid.get_version_num(), 8);
+        assert_eq!(uuid.get_variant(), uuid::Variant::RFC4122);
+    }
+
+    #[test]
+    fn ids_with_dashes_that_read_alike_are_told_apart() {
+        let keys = keys(OLD);
+        let one = keys.token(&ticket("c", "a-b", 7));
+        let two = keys.token(&ticket("b-c", "a", 7));
+        assert_eq!(one[..5], two[..5]);
+        assert_ne!(one, two);
+        assert_eq!(
+            keys.verify(&ItemId::parse("c").unwrap(), &one)
+                .unwrap()
+                .user
+                .as_str(),
+            "a-b"
+        );
+        assert_eq!(
+            keys.verify(&ItemId::parse("b-c").unwrap(), &two)
+                .unwrap()
+                .user
+                .as_str(),
+            "a"
+        );
+        let other = keys.verify(&ItemId::parse("b-c").unwrap(), &one);
+        assert_eq!(other, Err(TokenError::OtherItem));
+    }
+
+    #[test]
+    fn a_rotated_secret_still_verifies_until_it_is_removed() {
+        let ticket = ticket("concert", "kim", 99);
+        let token = keys(OLD).token(&ticket);
+        let both = keys(&format!("{NEW},{OLD}"));
+        assert_eq!(both.verify(&ticket.item, &token), Ok(ticket.clone()));
+        assert_ne!(both.token(&ticket), token, "the new secret signs");
+        assert_eq!(
+            keys(NEW).verify(&ticket.item, &token),
+            Err(TokenError::Invalid)
+        );
+    }
+
+    #[test]
+    fn bad_secrets_are_refused_without_being_quoted() {
+        for bad in [
+            "",
+            "x",
+            "1:zz",
+            "16:000102030405060708090a0b0c0d0e0f",
+            "1:0001",
+            "-1:00",
+        ] {
+            let error = bad.parse::<TicketKeys>().unwrap_err().to_string();
+            assert!(!error.contains("0001"), "{error}");
+        }
+        assert_eq!(
+            format!("{OLD},{OLD}").parse::<TicketKeys>().unwrap_err(),
+            KeyError::Twice(2, 3)
+        );
+        assert!(!format!("{:?}", keys(OLD)).contains("0405"));
+    }
+
+    #[test]
+    fn every_changed_bit_is_refused() {
+        let keys = keys(OLD);
+        let ticket = ticket("concert-A", "kim", 114_000_000_000_123);
+        let token = keys.token(&ticket);
+        for bit in 0..token.len() * 8 {
+            let mut bytes = token.clone().into_bytes();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(changed) = String::from_utf8(bytes) {
+                assert!(keys.verify(&ticket.item, &changed).is_err(), "{changed}");
+            }
+        }
+        let made_up = format!("kim-concert-A-{}", Uuid::from_u128(0x1234));
+        assert_eq!(
+            keys.verify(&ticket.item, &made_up),
+            Err(TokenError::Invalid)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_issued_verifies(
+            item in "[A-Za-z0-9._~-]{1,64}",
+            user in "[A-Za-z0-9._~@:+-]{1,128}",
+            number in 0u64..(1 << 48),
+        ) {
+            prop_assume!(!item.starts_with("~daegi."));
+            let (keys, ticket) = (keys(OLD), ticket(&item, &user, number));
+            let token = keys.token(&ticket);
+            prop_assert_eq!(keys.verify(&ticket.item, &token), Ok(ticket));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,260}") {
+            let _ = keys(OLD).verify(&ItemId::parse("concert").unwrap(), &text);
+        }
+    }
+}

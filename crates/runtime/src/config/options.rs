@@ -1,0 +1,121 @@
+//! The options as the command line sees them. Their doc comments are the help text.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::StyledStr;
+use clap::{Arg, Command, CommandFactory, Parser, value_parser};
+use daegi_domain::{PassKeys, TicketKeys};
+
+use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
+use super::{AdminToken, Role, source};
+
+#[derive(Parser)]
+#[command(version, args_override_self = true)]
+#[command(after_help = "An option may also be given as the environment variable named beside it.")]
+pub(super) struct Options {
+    /// Where lines live: `memory` (one process only) or `redis://host:port`.
+    #[arg(long, value_name = "STORE", value_parser = value::store)]
+    pub(super) store: Option<StoreConfig>,
+
+    /// Where events go. Only `off` so far.
+    #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
+    pub(super) kafka: KafkaConfig,
+
+    /// The address that people reach.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8080")]
+    pub(super) public_addr: SocketAddr,
+
+    /// The address of health, metrics, the admin API and services. Not for the internet.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8081")]
+    pub(super) internal_addr: SocketAddr,
+
+    /// The bearer token of the admin API, 16 characters or more. Prefer the variable: other users
+    /// of the machine can read command lines.
+    #[arg(long, value_name = "TOKEN", value_parser = AdminToken::parse)]
+    pub(super) admin_token: Option<AdminToken>,
+
+    /// The secrets that sign tickets, as `id:hex,id:hex`. The first signs, all verify. The same
+    /// in the whole fleet.
+    #[arg(long, value_name = "SECRETS", value_parser = value::ticket_secrets)]
+    pub(super) ticket_secrets: Option<TicketKeys>,
+
+    /// The Ed25519 key that signs passes: PKCS#8 PEM text, or a path to such a file. Several keys
+    /// may follow each other; the first signs, all are published.
+    #[arg(long, value_name = "PEM", allow_hyphen_values = true, value_parser = value::pass_key)]
+    pub(super) pass_key: Option<PassKeys>,
+
+    /// The length of a tick, in which each line moves once.
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    #[arg(value_parser = value_parser!(u64).range(50..=60_000))]
+    pub(super) tick_ms: u64,
+
+    /// How many people a tick lets in, 0 pauses. Only the first start of a store reads this; the
+    /// admin API changes it later.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub(super) token_count_to_move: u32,
+
+    /// How long a leader leads without renewing, and so how long a dead one is missed.
+    #[arg(long, value_name = "MS", default_value_t = 3000)]
+    #[arg(value_parser = value_parser!(u64).range(500..=60_000))]
+    pub(super) lease_ms: u64,
+
+    /// Into how many partitions items hash. The store remembers it, and it cannot change later.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = value_parser!(u8).range(1..=64))]
+    pub(super) partitions: u8,
+
+    /// With how many unpublished events admission pauses.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(value_parser = value_parser!(u64).range(1..))]
+    pub(super) outbox_max: u64,
+
+    /// How long a shutdown waits for requests in flight.
+    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    #[arg(value_parser = value_parser!(u64).range(0..=300_000))]
+    pub(super) drain_ms: u64,
+
+    /// Which logs are written, such as `info` or `info,daegi_api=debug`.
+    #[arg(long, value_name = "FILTER", default_value = "info", value_parser = value::log)]
+    pub(super) log: String,
+
+    /// How logs are written.
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = value::log_format)]
+    pub(super) log_format: LogFormat,
+
+    /// A CSV or JSON file of items that are created if absent.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) seed_items: Option<PathBuf>,
+}
+
+/// The command line of a role: its name, its defaults, and the variables beside the options.
+pub(super) fn command(role: Role) -> Command {
+    let command = Options::command()
+        .name(role.binary())
+        .about(about(role))
+        .mut_args(with_variable);
+    match role {
+        Role::AllInOne => command.mut_arg("store", |store| store.default_value("memory")),
+        Role::Api | Role::Consumer | Role::Scheduler => command,
+    }
+}
+
+fn about(role: Role) -> &'static str {
+    match role {
+        Role::Api => "Answers people: join, poll, stream, leave",
+        Role::Consumer => "Reads product and order events into the store",
+        Role::Scheduler => "Lets people in, in order, and serves the admin API",
+        Role::AllInOne => "A virtual waiting room: every role in one process",
+    }
+}
+
+/// clap's own support for variables reads the process's environment; ours comes in by hand, and
+/// so does its mention in the help.
+fn with_variable(arg: Arg) -> Arg {
+    let Some(variable) = arg.get_long().map(source::variable) else {
+        return arg;
+    };
+    let help = arg.get_help().map(StyledStr::to_string).unwrap_or_default();
+    arg.help(format!("{help} [env: {variable}]"))
+}

@@ -1,0 +1,150 @@
+//! Keys and tokens: which role cannot work without which, and what happens where one is missing.
+
+use std::fmt;
+
+use daegi_domain::{PassKeys, TicketKeys};
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use super::value::BadValue;
+use super::{ConfigError, Role};
+
+/// Shorter tokens could be guessed.
+const MIN_TOKEN: usize = 16;
+
+const ADMIN_TOKEN: &str = "admin-token";
+const TICKET_SECRETS: &str = "ticket-secrets";
+const PASS_KEY: &str = "pass-key";
+
+/// The bearer token of the admin API. Its `Debug` form hides it.
+#[derive(Clone)]
+pub struct AdminToken(String);
+
+/// The secrets of a process, all present.
+///
+/// Where a role does not need a secret and none was given, there is a random one that nobody
+/// knows, so it opens nothing and verifies nothing. A role that begins to use a secret must be
+/// added to [`Secrets::needed`].
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// Opens the admin API.
+    pub admin_token: AdminToken,
+    /// Sign and verify tickets.
+    pub ticket_keys: TicketKeys,
+    /// Sign passes.
+    pub pass_keys: PassKeys,
+    /// Options of needed secrets that were not given, so that they differ after a restart and
+    /// from every other process. Only the all-in-one has any; it should warn.
+    pub generated: Vec<&'static str>,
+}
+
+impl AdminToken {
+    /// Takes a token that can travel in a header and is hard to guess.
+    ///
+    /// # Errors
+    /// If it is too short or has characters that a header cannot carry.
+    pub fn parse(text: &str) -> Result<Self, BadValue> {
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Err(BadValue::UnprintableToken)
+        } else if text.len() < MIN_TOKEN {
+            Err(BadValue::ShortToken)
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// A random one, with the 122 random bits of a UUID.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Uuid::new_v4().simple().to_string())
+    }
+
+    /// Compares without telling by its duration how much was right.
+    #[must_use]
+    pub fn matches(&self, candidate: &str) -> bool {
+        self.0.as_bytes().ct_eq(candidate.as_bytes()).into()
+    }
+
+    /// The token itself, for the banner of the all-in-one. Never for logs.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AdminToken(…)")
+    }
+}
+
+impl Secrets {
+    /// The options of the secrets that a role works with.
+    #[must_use]
+    pub const fn needed(role: Role) -> &'static [&'static str] {
+        match role {
+            Role::Api => &[TICKET_SECRETS, PASS_KEY],
+            Role::Scheduler => &[ADMIN_TOKEN, TICKET_SECRETS],
+            Role::Consumer => &[],
+            Role::AllInOne => &[ADMIN_TOKEN, TICKET_SECRETS, PASS_KEY],
+        }
+    }
+
+    /// Fleet roles refuse to start without what they need: pods that each make their own secrets
+    /// would not accept each other's tickets. The all-in-one makes its own.
+    pub(super) fn resolve(
+        role: Role,
+        admin_token: Option<AdminToken>,
+        ticket_keys: Option<TicketKeys>,
+        pass_keys: Option<PassKeys>,
+    ) -> Result<Self, ConfigError> {
+        let given = [
+            (ADMIN_TOKEN, admin_token.is_some()),
+            (TICKET_SECRETS, ticket_keys.is_some()),
+            (PASS_KEY, pass_keys.is_some()),
+        ];
+        let generated = missing(role, given);
+        if let (true, Some(&option)) = (role != Role::AllInOne, generated.first()) {
+            return Err(ConfigError::Missing { role, option });
+        }
+        Ok(Self {
+            admin_token: admin_token.unwrap_or_else(AdminToken::generate),
+            ticket_keys: ticket_keys.unwrap_or_else(TicketKeys::generate),
+            pass_keys: pass_keys.unwrap_or_else(PassKeys::generate),
+            generated,
+        })
+    }
+}
+
+fn missing(role: Role, given: [(&'static str, bool); 3]) -> Vec<&'static str> {
+    let is_given = |option| given.contains(&(option, true));
+    let needed = Secrets::needed(role).iter().copied();
+    needed.filter(|&option| !is_given(option)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_token_matches() {
+        let token = AdminToken::parse("correct-horse-battery").unwrap();
+        assert!(token.matches("correct-horse-battery"));
+        for wrong in ["", "correct-horse-batterz", "correct-horse-battery2", "correct-horse"] {
+            assert!(!token.matches(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn generated_tokens_differ_and_could_have_been_given() {
+        let (one, other) = (AdminToken::generate(), AdminToken::generate());
+        assert!(!one.matches(other.reveal()));
+        assert!(AdminToken::parse(one.reveal()).is_ok());
+    }
+
+    #[test]
+    fn debug_hides_the_token() {
+        let token = AdminToken::parse("correct-horse-battery").unwrap();
+        assert!(!format!("{token:?}").contains("horse"));
+    }
+}

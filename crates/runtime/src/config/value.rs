@@ -1,0 +1,154 @@
+//! Values of options: from text to types, with a reason where that fails.
+
+use std::path::PathBuf;
+use std::{fmt, fs, io};
+
+use daegi_domain::{KeyError, PassKeys, TicketKeys};
+use tracing_subscriber::EnvFilter;
+
+use super::{ConfigError, Role};
+
+/// Where lines live. Its `Debug` form leaves out the password of an address.
+#[derive(Clone, PartialEq, Eq)]
+pub enum StoreConfig {
+    /// In this process, and only in it.
+    Memory,
+    /// In Redis, at this address.
+    Redis(String),
+}
+
+/// Where events go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KafkaConfig {
+    /// Nowhere.
+    Off,
+}
+
+/// How logs are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one object per line.
+    Json,
+}
+
+/// Why a value cannot be used. No message repeats the value.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages are the documentation")]
+pub enum BadValue {
+    #[error("must be memory or redis://host:port")]
+    UnknownStore,
+    #[error("redis:// needs a host")]
+    NoHost,
+    #[error("redis+cluster:// is not supported yet, give one redis:// address")]
+    ClusterUnsupported,
+    #[error("rediss:// is not supported yet, give a redis:// address")]
+    TlsUnsupported,
+    #[error("only off is supported so far")]
+    KafkaUnsupported,
+    #[error("must be text or json")]
+    UnknownLogFormat,
+    #[error("is no log filter: {0}")]
+    LogFilter(#[from] tracing_subscriber::filter::ParseError),
+    #[error("must have at least 16 characters")]
+    ShortToken,
+    #[error("may only have visible ASCII characters")]
+    UnprintableToken,
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    #[error("is neither PEM text nor a file that can be read: {0}")]
+    PassFile(#[source] io::Error),
+    #[error("is no file that can be read: {0}")]
+    MissingFile(#[source] io::Error),
+    #[error("is not a file")]
+    NotAFile,
+}
+
+impl StoreConfig {
+    /// The address without user and password, for logs and banners.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Memory => "memory".into(),
+            Self::Redis(url) => match (url.split_once("://"), url.rsplit_once('@')) {
+                (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+                _ => url.clone(),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for StoreConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+pub(super) fn store(text: &str) -> Result<StoreConfig, BadValue> {
+    match text.split_once("://") {
+        None if text == "memory" => Ok(StoreConfig::Memory),
+        Some(("redis", rest)) if has_host(rest) => Ok(StoreConfig::Redis(text.into())),
+        Some(("redis", _)) => Err(BadValue::NoHost),
+        Some(("redis+cluster", _)) => Err(BadValue::ClusterUnsupported),
+        Some(("rediss", _)) => Err(BadValue::TlsUnsupported),
+        _ => Err(BadValue::UnknownStore),
+    }
+}
+
+/// A fleet on memory stores would be a line that nobody shares.
+pub(super) fn store_for(role: Role, store: Option<StoreConfig>) -> Result<StoreConfig, ConfigError> {
+    match (role, store) {
+        (Role::AllInOne, store) => Ok(store.unwrap_or(StoreConfig::Memory)),
+        (_, Some(StoreConfig::Memory)) => Err(ConfigError::bad(
+            "store",
+            format!("{} shares its lines with others and needs redis://", role.binary()),
+        )),
+        (_, Some(store)) => Ok(store),
+        (_, None) => Err(ConfigError::Missing { role, option: "store" }),
+    }
+}
+
+pub(super) fn kafka(text: &str) -> Result<KafkaConfig, BadValue> {
+    match text {
+        "off" => Ok(KafkaConfig::Off),
+        _ => Err(BadValue::KafkaUnsupported),
+    }
+}
+
+pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, BadValue> {
+    Ok(text.parse()?)
+}
+
+/// PEM text, or the path of a file with it. Environment files cannot hold line breaks, so `\n` in
+/// PEM text counts as one.
+pub(super) fn pass_key(text: &str) -> Result<PassKeys, BadValue> {
+    if text.contains("-----BEGIN") {
+        return Ok(PassKeys::from_pem(&text.replace("\\n", "\n"))?);
+    }
+    let pem = fs::read_to_string(text).map_err(BadValue::PassFile)?;
+    Ok(PassKeys::from_pem(&pem)?)
+}
+
+pub(super) fn log(text: &str) -> Result<String, BadValue> {
+    EnvFilter::try_new(text)?;
+    Ok(text.to_owned())
+}
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, BadValue> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(BadValue::UnknownLogFormat),
+    }
+}
+
+pub(super) fn existing_file(text: &str) -> Result<PathBuf, BadValue> {
+    let found = fs::metadata(text).map_err(BadValue::MissingFile)?;
+    if found.is_file() { Ok(text.into()) } else { Err(BadValue::NotAFile) }
+}
+
+fn has_host(rest: &str) -> bool {
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    !host.is_empty() && !host.starts_with([':', '/'])
+}

@@ -1,0 +1,16 @@
+//! HTTP as every listener of the project does it.
+//!
+//! - [`serve`] is the server loop: bounded connections, slow clients cut off, a graceful end.
+//! - [`guarded`] wraps a router so that whatever goes wrong is answered with a problem.
+//! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
+//!   rejections.
+
+mod body;
+mod extract;
+mod guard;
+mod server;
+
+pub use body::MAX_BODY;
+pub use extract::{JsonBody, PathParams, QueryParams};
+pub use guard::{MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+pub use server::{Limits, serve};

@@ -1,0 +1,150 @@
+//! The server loop: accept, serve HTTP/1.1, end gracefully.
+//!
+//! `axum::serve` neither bounds connections nor reads headers with a timeout, and waits without a
+//! deadline when it ends; people in a waiting room come all at once and keep their connections.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::response::Response;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
+
+use crate::config::Config;
+use crate::shutdown::Shutdown;
+
+/// The room for a request's head. Above the guard's own limits, so that most oversized requests
+/// get a problem instead of hyper's bare 431.
+const HEAD_BUFFER: usize = 64 * 1024;
+
+/// The pause after an accept that failed for want of resources, such as file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What one listener puts up with.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Open connections; more wait in the kernel's backlog.
+    pub connections: usize,
+    /// How long a client may take for the head of a request, and idle between requests.
+    pub header_read: Duration,
+    /// How long requests in flight may take after the shutdown.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 20_000,
+            header_read: Duration::from_secs(10),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl From<&Config> for Limits {
+    fn from(config: &Config) -> Self {
+        Self {
+            drain: config.drain,
+            ..Self::default()
+        }
+    }
+}
+
+/// Serves until the shutdown, then closes the listener and returns. Connections live on the
+/// shutdown's tracker, finish what is in flight and are dropped at the drain deadline.
+///
+/// Handlers find the peer's address as `ConnectInfo<SocketAddr>`. Streams that have no end of
+/// their own must watch [`Shutdown::token`].
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdown: Shutdown) {
+    let permits = Arc::new(Semaphore::new(limits.connections));
+    let accepting = async {
+        loop {
+            let (stream, peer, permit) = next_connection(&listener, &permits).await;
+            let connection = Connection {
+                peer,
+                router: router.clone(),
+                limits: limits.clone(),
+                shutdown: shutdown.clone(),
+            };
+            shutdown.tracker().spawn(connection.serve(stream, permit));
+        }
+    };
+    shutdown.token().run_until_cancelled(accepting).await.unwrap_or(())
+}
+
+async fn next_connection(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+    // The semaphore is never closed, so there is always a permit in the end.
+    let permit = Arc::clone(permits).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => return (stream, peer, permit),
+            Err(error) => after_failed_accept(&error).await,
+        }
+    }
+}
+
+/// A client that left before it was accepted is nothing. Everything else is scarcity, which
+/// passes; a listener that died of it would take the service with it.
+async fn after_failed_accept(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset};
+    if !matches!(error.kind(), ConnectionAborted | ConnectionReset) {
+        tracing::warn!(%error, "cannot accept a connection, pausing");
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+/// One client's connection and what it needs to be served.
+struct Connection {
+    peer: SocketAddr,
+    router: Router,
+    limits: Limits,
+    shutdown: Shutdown,
+}
+
+impl Connection {
+    async fn serve(self, stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
+        // Answers are small and awaited; waiting to fill a packet only adds latency.
+        let _ = stream.set_nodelay(true);
+        let answer = service_fn(|request| self.answer(request));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.header_read)
+            .max_buf_size(HEAD_BUFFER)
+            .serve_connection(TokioIo::new(stream), answer)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = self.shutdown.token().cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                let rest = tokio::time::timeout(self.limits.drain, connection).await;
+                rest.unwrap_or(Ok(()))
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, peer = %self.peer, "connection ended early");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(self.peer));
+        self.router.clone().oneshot(request).await
+    }
+}

@@ -1,0 +1,139 @@
+//! Errors as clients see them: RFC 9457 `application/problem+json`.
+//!
+//! A service maps its errors to a [`Code`] in one exhaustive place; the code knows its status and
+//! title, so the same mistake looks the same from every service and every layer.
+
+mod code;
+
+use std::borrow::Cow;
+
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use code::Code;
+
+/// The content type of every error answer.
+pub const CONTENT: &str = "application/problem+json";
+
+/// An error answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{code}: {detail}")]
+pub struct Problem {
+    /// A stable reference to what this kind of problem means.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The kind of problem in a few words, the same for every occurrence.
+    pub title: Cow<'static, str>,
+    /// The HTTP status, repeated for whoever only keeps the body.
+    pub status: u16,
+    /// The kind of problem for programs.
+    pub code: Code,
+    /// What happened this time, for a person. Never a secret, never an inner error.
+    pub detail: Cow<'static, str>,
+    /// Seconds after which trying again makes sense; sent as `Retry-After`.
+    #[serde(skip)]
+    pub retry_after: Option<u32>,
+}
+
+impl Problem {
+    /// A problem of this kind. Where the contract wants a `Retry-After`, it starts at one second.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind: format!("/docs#{code}"),
+            title: Cow::Borrowed(code.title()),
+            status: code.status().as_u16(),
+            code,
+            detail: detail.into(),
+            retry_after: code.is_worth_retrying().then_some(1),
+        }
+    }
+
+    /// Asks the client to wait this many seconds before it tries again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// The request cannot be understood or breaks a rule: 400.
+    #[must_use]
+    pub fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidRequest, detail)
+    }
+
+    /// A bug. Says nothing about itself; whoever makes it logs the cause.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self::new(Code::Internal, "something went wrong on our side")
+    }
+
+    /// Trouble that passes, such as a store that cannot be reached: 503 with `Retry-After`.
+    #[must_use]
+    pub fn unavailable(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Unavailable, detail)
+    }
+
+    fn body(&self) -> Vec<u8> {
+        // A struct of strings and numbers always has a JSON form; an empty body is still an answer.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, self.body()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(CONTENT));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.code.challenge() {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_carries_the_five_members_and_nothing_else() {
+        let json = serde_json::to_value(Problem::new(Code::SoldOut, "no stock left")).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "type": "/docs#SOLD_OUT",
+                "title": "Sold out",
+                "status": 409,
+                "code": "SOLD_OUT",
+                "detail": "no stock left",
+            })
+        );
+    }
+
+    #[test]
+    fn an_answer_is_a_problem_that_no_cache_keeps() {
+        let response = Problem::new(Code::Unauthorized, "who are you?").into_response();
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(response.headers()[CONTENT_TYPE], CONTENT);
+        assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
+        assert_eq!(response.headers()[WWW_AUTHENTICATE], "Bearer");
+        assert!(!response.headers().contains_key(RETRY_AFTER));
+    }
+
+    #[test]
+    fn trouble_that_passes_always_says_when_to_come_back() {
+        let plain = Problem::unavailable("the store is away").into_response();
+        assert_eq!(plain.headers()[RETRY_AFTER], "1");
+        let asked = Problem::new(Code::RateLimited, "slow down").retry_after(9);
+        assert_eq!(asked.into_response().headers()[RETRY_AFTER], "9");
+    }
+}

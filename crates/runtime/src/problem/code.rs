@@ -1,0 +1,168 @@
+//! Every error code of the HTTP contract with its status and title, in one place.
+
+use std::fmt;
+
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kind of a problem. Clients branch on it, so a code is never renamed or reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Code {
+    /// The request cannot be understood or breaks a rule.
+    InvalidRequest,
+    /// The ticket token is malformed or forged.
+    InvalidToken,
+    /// The admin token is missing or wrong.
+    Unauthorized,
+    /// The token belongs to another item or another person.
+    TokenMismatch,
+    /// This person may not join.
+    Blocked,
+    /// There is no such item.
+    ItemNotFound,
+    /// There is no such route.
+    NotFound,
+    /// The route exists, but not with this method.
+    MethodNotAllowed,
+    /// The request took too long to arrive.
+    RequestTimeout,
+    /// Nothing is left to wait for.
+    SoldOut,
+    /// The operator has closed the line.
+    QueueDisabled,
+    /// The request contradicts what is stored.
+    Conflict,
+    /// The operator restarted the line; the token is from before.
+    LineRestarted,
+    /// The body is too large.
+    PayloadTooLarge,
+    /// The address is too long.
+    UriTooLong,
+    /// The body is not JSON by its content type.
+    UnsupportedMediaType,
+    /// Too many requests from one source.
+    RateLimited,
+    /// The headers are too large in total.
+    HeadersTooLarge,
+    /// A bug.
+    Internal,
+    /// Trouble that passes: the store, the leader, or too much load.
+    Unavailable,
+}
+
+/// What clients are told about a code: status, name on the wire, title.
+type Facts = (StatusCode, &'static str, &'static str);
+
+impl Code {
+    /// All codes, for the pages that document them.
+    pub const ALL: [Self; 20] = [
+        Self::InvalidRequest,
+        Self::InvalidToken,
+        Self::Unauthorized,
+        Self::TokenMismatch,
+        Self::Blocked,
+        Self::ItemNotFound,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::RequestTimeout,
+        Self::SoldOut,
+        Self::QueueDisabled,
+        Self::Conflict,
+        Self::LineRestarted,
+        Self::PayloadTooLarge,
+        Self::UriTooLong,
+        Self::UnsupportedMediaType,
+        Self::RateLimited,
+        Self::HeadersTooLarge,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+
+    #[rustfmt::skip]
+    const fn facts(self) -> Facts {
+        use StatusCode as S;
+        match self {
+            Self::InvalidRequest => (S::BAD_REQUEST, "INVALID_REQUEST", "Invalid request"),
+            Self::InvalidToken => (S::UNAUTHORIZED, "INVALID_TOKEN", "Invalid token"),
+            Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
+            Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
+            Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
+            Self::ItemNotFound => (S::NOT_FOUND, "ITEM_NOT_FOUND", "Item not found"),
+            Self::NotFound => (S::NOT_FOUND, "NOT_FOUND", "Route not found"),
+            Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "Method not allowed"),
+            Self::RequestTimeout => (S::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", "Request took too long"),
+            Self::SoldOut => (S::CONFLICT, "SOLD_OUT", "Sold out"),
+            Self::QueueDisabled => (S::CONFLICT, "QUEUE_DISABLED", "Waiting queue disabled"),
+            Self::Conflict => (S::CONFLICT, "CONFLICT", "Conflict"),
+            Self::LineRestarted => (S::GONE, "LINE_RESTARTED", "Line restarted"),
+            Self::PayloadTooLarge => (S::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "Body too large"),
+            Self::UriTooLong => (S::URI_TOO_LONG, "URI_TOO_LONG", "Address too long"),
+            Self::UnsupportedMediaType => (S::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", "JSON expected"),
+            Self::RateLimited => (S::TOO_MANY_REQUESTS, "RATE_LIMITED", "Too many requests"),
+            Self::HeadersTooLarge => (S::REQUEST_HEADER_FIELDS_TOO_LARGE, "HEADERS_TOO_LARGE", "Headers too large"),
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, "INTERNAL", "Internal error"),
+            Self::Unavailable => (S::SERVICE_UNAVAILABLE, "UNAVAILABLE", "Temporarily unavailable"),
+        }
+    }
+
+    /// The HTTP status this code is sent with.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        self.facts().0
+    }
+
+    /// The code as clients read it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.facts().1
+    }
+
+    /// The code in a few words.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.facts().2
+    }
+
+    /// Whether the same request may well succeed a little later.
+    pub(super) const fn is_worth_retrying(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Unavailable)
+    }
+
+    /// RFC 9110 wants every 401 to say how to authenticate.
+    pub(super) const fn challenge(self) -> Option<&'static str> {
+        match self {
+            Self::Unauthorized => Some("Bearer"),
+            Self::InvalidToken => Some(r#"Bearer error="invalid_token""#),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_name_is_the_same_in_json_and_in_text() {
+        for code in Code::ALL {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
+    }
+
+    #[test]
+    fn all_lists_every_code_once() {
+        let schema = serde_json::to_value(schemars::schema_for!(Code)).unwrap();
+        let variants = schema["oneOf"].as_array().unwrap();
+        assert_eq!(variants.len(), Code::ALL.len());
+        let distinct: std::collections::HashSet<_> = Code::ALL.iter().collect();
+        assert_eq!(distinct.len(), Code::ALL.len());
+    }
+}

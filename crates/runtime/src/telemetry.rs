@@ -1,0 +1,98 @@
+//! Logs and metrics of a process.
+//!
+//! Logs go to stderr in every role, because the all-in-one binary prints its banner to stdout.
+//! Metrics are one recorder per process, whatever number of services run in it.
+
+use std::io;
+use std::panic;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::config::{Config, LogFormat};
+use crate::shutdown::Shutdown;
+
+/// Upper bounds of histogram buckets in seconds: from a poll out of memory to a long poll.
+const BUCKETS_SECONDS: [f64; 12] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0,
+];
+
+/// How often recorded values are folded into their buckets, so that memory stays flat even where
+/// nobody scrapes.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Starts logs and metrics. Calling it again, as tests with several services do, changes nothing.
+pub fn init(config: &Config) {
+    recorder();
+    // The configuration has checked the filter already.
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr);
+    let first = match config.log_format {
+        LogFormat::Text => logs.finish().try_init().is_ok(),
+        LogFormat::Json => logs.json().flatten_event(true).finish().try_init().is_ok(),
+    };
+    if first {
+        log_panics();
+    }
+}
+
+/// The metrics of this process as Prometheus reads them.
+#[must_use]
+pub fn render() -> String {
+    recorder().render()
+}
+
+/// Keeps the recorder's memory flat until shutdown.
+pub(crate) async fn upkeep(shutdown: Shutdown) {
+    let mut ticks = tokio::time::interval(UPKEEP);
+    while shutdown.token().run_until_cancelled(ticks.tick()).await.is_some() {
+        recorder().run_upkeep();
+    }
+}
+
+fn recorder() -> &'static PrometheusHandle {
+    RECORDER.get_or_init(|| {
+        let builder = PrometheusBuilder::new();
+        // Only an empty list of buckets is refused.
+        let builder = builder
+            .set_buckets(&BUCKETS_SECONDS)
+            .unwrap_or_else(|_| PrometheusBuilder::new());
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        if metrics::set_global_recorder(recorder).is_err() {
+            tracing::warn!("another metrics recorder is installed, /metrics stays empty");
+        }
+        handle
+    })
+}
+
+/// Makes a panic a log line like any other, once, instead of free text beside the JSON.
+fn log_panics() {
+    panic::set_hook(Box::new(|info| {
+        let at = info.location().map(ToString::to_string).unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or("no message");
+        tracing::error!(panic.at = at, panic.message = what, "panicked");
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_is_rendered() {
+        recorder();
+        metrics::counter!("daegi_runtime_test_total").increment(3);
+        metrics::histogram!("daegi_runtime_test_seconds").record(0.004);
+        let text = render();
+        assert!(text.contains("daegi_runtime_test_total 3"), "{text}");
+        assert!(text.contains(r#"daegi_runtime_test_seconds_bucket{le="0.005"} 1"#), "{text}");
+    }
+}

@@ -1,0 +1,48 @@
+use std::sync::Arc;
+
+/// What a store answers.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a store could not answer. Rules of the line are never errors; they are answers.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The store cannot be reached or does not answer in time.
+    #[error("the store does not answer: {0}")]
+    Unavailable(Arc<str>),
+    /// The address makes no sense.
+    #[error("the store's address is not valid: {0}")]
+    Address(Arc<str>),
+    /// Too old to run the scripts.
+    #[error("redis {found} is too old, {needed} or newer is needed")]
+    Version {
+        /// What the server says it is.
+        found: Arc<str>,
+        /// What is needed.
+        needed: &'static str,
+    },
+    /// Started with another number of partitions than the stored lines use.
+    #[error("the store has {stored} partitions, this process was started with {given}")]
+    Partitions {
+        /// What the store was created with.
+        stored: u16,
+        /// What this process was told.
+        given: u16,
+    },
+    /// Something in the store is not what this version writes.
+    #[error("the store holds something unexpected: {0}")]
+    Corrupt(Arc<str>),
+    /// Another leader has taken over; nothing was changed.
+    #[error("epoch {0} does not lead any more")]
+    StaleEpoch(u64),
+}
+
+impl Error {
+    /// Whether waiting may help.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
+    pub(crate) fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt(what.into().into())
+    }
+}

@@ -1,0 +1,181 @@
+//! Who leads.
+//!
+//! The lock is rslock's; this wrapper adds what it lacks: a bounded attempt (its `acquire` waits
+//! for ever), renewal at a third of the TTL, a token that is cancelled when the lease is lost, and
+//! an epoch. The lock only keeps leaders from getting in each other's way; it is the epoch,
+//! checked inside every script, that makes a leader who lost the lock harmless.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rslock::{Lock, LockError, LockManager};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tracing::warn;
+
+use crate::{Epoch, Result, Store};
+
+/// The lock a store offers.
+#[derive(Debug)]
+pub enum Leases {
+    /// One process: whoever asks first, until released or expired.
+    Memory(MemoryLock),
+    /// One lock in Redis.
+    Redis {
+        /// rslock, built from checked clients.
+        manager: Box<LockManager>,
+        /// The lock's key.
+        key: String,
+    },
+}
+
+/// The memory store's lock: who holds it (a plain ticket) and until when.
+#[derive(Debug, Default)]
+pub struct MemoryLock(Arc<Mutex<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    tickets: u64,
+    holder: Option<(u64, Instant)>,
+}
+
+/// A term of leadership. Ends by [`Lease::release`], or when the lock cannot be renewed in time.
+#[derive(Debug)]
+pub struct Lease {
+    hold: Hold,
+    epoch: Epoch,
+    ttl: Duration,
+    lost: CancellationToken,
+    _cancel_on_drop: DropGuard,
+}
+
+#[derive(Debug)]
+enum Hold {
+    Memory { lock: Arc<Mutex<Held>>, ticket: u64 },
+    Redis(Box<Lock>),
+}
+
+impl Lease {
+    /// Tries once to lead; none if somebody else does.
+    pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
+        let Some(hold) = store.leases().try_lock(ttl).await else { return Ok(None) };
+        let lost = CancellationToken::new();
+        match store.begin_term().await {
+            Ok(epoch) => {
+                let _cancel_on_drop = lost.clone().drop_guard();
+                Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))
+            }
+            Err(error) => {
+                hold.release().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The epoch of this term.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Cancelled when the lease is lost or released.
+    pub fn lost(&self) -> CancellationToken {
+        self.lost.clone()
+    }
+
+    /// Keeps the lease alive until `stop` is cancelled (then it is released at once) or it cannot
+    /// be renewed before it runs out (then `lost` is cancelled).
+    pub async fn hold(mut self, stop: CancellationToken) {
+        let mut good_until = Instant::now() + self.ttl;
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return self.release().await,
+                () = self.lost.cancelled() => return self.release().await,
+                () = tokio::time::sleep(self.ttl / 3) => {}
+            }
+            let asked = Instant::now();
+            let left = good_until.saturating_duration_since(asked);
+            match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
+                Ok(Renewal::Renewed) => good_until = asked + self.ttl,
+                Ok(Renewal::NoAnswer) if asked < good_until => warn!("lease not renewed, trying again"),
+                Ok(Renewal::NoAnswer | Renewal::Taken) | Err(_) => {
+                    warn!(epoch = self.epoch.0, "lease lost");
+                    self.lost.cancel();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives the lease back, so that another replica leads at once.
+    pub async fn release(self) {
+        self.lost.cancel();
+        self.hold.release().await;
+    }
+}
+
+enum Renewal {
+    Renewed,
+    Taken,
+    NoAnswer,
+}
+
+impl Leases {
+    async fn try_lock(&self, ttl: Duration) -> Option<Hold> {
+        match self {
+            Self::Memory(lock) => lock.try_lock(ttl),
+            Self::Redis { manager, key } => {
+                // `lock` tries a bounded number of times; `acquire` would wait for ever.
+                manager.lock(key.as_bytes(), ttl).await.ok().map(|lock| Hold::Redis(Box::new(lock)))
+            }
+        }
+    }
+}
+
+impl MemoryLock {
+    fn try_lock(&self, ttl: Duration) -> Option<Hold> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.holder.is_some_and(|(_, until)| until > Instant::now()) {
+            return None;
+        }
+        held.tickets += 1;
+        let ticket = held.tickets;
+        held.holder = Some((ticket, Instant::now() + ttl));
+        Some(Hold::Memory { lock: self.0.clone(), ticket })
+    }
+}
+
+impl Hold {
+    async fn renew(&mut self, ttl: Duration) -> Renewal {
+        match self {
+            Self::Memory { lock, ticket } => {
+                let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                match held.holder {
+                    Some((holder, _)) if holder == *ticket => {
+                        held.holder = Some((*ticket, Instant::now() + ttl));
+                        Renewal::Renewed
+                    }
+                    _ => Renewal::Taken,
+                }
+            }
+            Self::Redis(lock) => match lock.lock_manager.clone().extend(lock, ttl).await {
+                Ok(renewed) => {
+                    **lock = renewed;
+                    Renewal::Renewed
+                }
+                Err(LockError::RedisKeyMismatch | LockError::RedisKeyNotFound) => Renewal::Taken,
+                Err(_) => Renewal::NoAnswer,
+            },
+        }
+    }
+
+    async fn release(self) {
+        match self {
+            Self::Memory { lock, ticket } => {
+                let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                if held.holder.is_some_and(|(holder, _)| holder == ticket) {
+                    held.holder = None;
+                }
+            }
+            Self::Redis(lock) => lock.release().await,
+        }
+    }
+}

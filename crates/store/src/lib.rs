@@ -1,0 +1,36 @@
+//! Where lines live.
+//!
+//! [`Store`] is one contract with two implementations that agree on every history:
+//!
+//! - [`MemoryStore`] is plain single-process data. It is the zero-set-up default and it *is* the
+//!   specification: where the words of this crate and its behaviour differ, it wins.
+//! - [`RedisStore`] is one Lua script per state change, so that a change is whole or absent
+//!   however many pods and leaders run at once.
+//!
+//! `tests/it/specification.rs` runs random histories against both and compares every reply.
+//! [`Lease`] decides who leads; its epoch is checked inside every script a leader calls.
+//!
+//! Time always comes in as an argument: neither implementation reads a clock to decide anything.
+
+mod error;
+mod lease;
+mod memory;
+mod model;
+mod redis;
+mod store;
+
+pub use error::{Error, Result};
+pub use lease::{Lease, Leases};
+pub use memory::MemoryStore;
+pub use model::{
+    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch, Place,
+    PolicyChange, Put, Refusal, Removed, Standing, Sweep, Totals,
+};
+pub use redis::RedisStore;
+pub use store::{SharedStore, Store};
+
+/// How many people one call of a leader's script handles at most, so that Redis never stalls.
+pub const CHUNK: u32 = 500;
+
+/// How long the end of a ticket is remembered, in milliseconds.
+pub const CLOSED_KEEP_MS: daegi_domain::Millis = 3_600_000;

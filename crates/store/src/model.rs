@@ -1,0 +1,216 @@
+//! What goes into a store and comes out of it.
+
+use daegi_domain::{EndReason, Item, ItemId, LineEvent, Millis, Number, Rate, UserId};
+
+/// The term of a leader. Zero never leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+/// What became of a change of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Put {
+    /// It was not there before.
+    Created(Item),
+    /// It was there and is changed now.
+    Updated(Item),
+    /// The change is not newer than what is stored.
+    Stale,
+}
+
+/// What became of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removed {
+    /// The item is gone, its line has ended.
+    Yes,
+    /// There was none.
+    NotFound,
+    /// The removal is not newer than what is stored.
+    Stale,
+}
+
+/// What became of a change of policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PolicyChange {
+    /// Done.
+    Changed(Item),
+    /// Somebody else changed the item meanwhile: read it again.
+    Conflict,
+    /// No such item.
+    NotFound,
+}
+
+/// The answer to one person who joins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Joined {
+    /// In the line, or let in.
+    At {
+        /// The ticket's number.
+        number: Number,
+        /// Whether this call gave it.
+        new: bool,
+        /// Where that is.
+        place: Place,
+    },
+    /// Not let into the line.
+    Refused(Refusal),
+}
+
+/// Where a ticket stands while it is alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the line; the first is at 1.
+    Waiting {
+        /// How many people are served first, plus one.
+        position: u64,
+    },
+    /// In the entry set.
+    Entered {
+        /// Since when.
+        at: Millis,
+        /// Until when.
+        expires_at: Millis,
+    },
+}
+
+/// Why a person cannot join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such item.
+    NotFound,
+    /// Its line is switched off.
+    Disabled,
+    /// Nothing left.
+    SoldOut,
+}
+
+/// What became of a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Alive.
+    At(Place),
+    /// Over.
+    Ended(EndReason),
+    /// From before the line was restarted.
+    Restarted,
+    /// The line has not given this number yet.
+    Unknown,
+    /// No such item.
+    NotFound,
+}
+
+/// How far a pod has read the departed numbers of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DepartedCursor {
+    /// The line's base when it was read; another base means another line.
+    pub base: u64,
+    /// How many entries were read, counted from the line's beginning.
+    pub read: u64,
+}
+
+/// Everything a pod needs to answer polls of one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineSnapshot {
+    /// The item.
+    pub item: Item,
+    /// Where the line's counter started.
+    pub base: Number,
+    /// Numbers below this one belong to a line that was restarted.
+    pub valid_from: Number,
+    /// The lowest number still waiting; one past the tail when nobody waits.
+    pub frontier: Number,
+    /// The last number given.
+    pub tail: Number,
+    /// How many wait in the line.
+    pub waiting: u64,
+    /// How many came back after missing their turn.
+    pub returning: u64,
+    /// How many are inside.
+    pub entered: u64,
+    /// How fast the line moves.
+    pub rate: Rate,
+    /// Numbers that departed since the cursor.
+    pub departed: Vec<Number>,
+    /// The cursor for the next call.
+    pub cursor: DepartedCursor,
+    /// Whether more departed numbers are to be read before this snapshot is exact.
+    pub more: bool,
+}
+
+/// What one admission did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Admission {
+    /// How many were let in.
+    pub admitted: u32,
+    /// How many were put aside because nobody had seen them.
+    pub missed: u32,
+    /// What is left of the tick's quota.
+    pub remaining: u32,
+    /// Whether another call in this tick can do more.
+    pub more: bool,
+    /// Whether the outbox is full: nobody is let in until it drains.
+    pub outbox_full: bool,
+}
+
+/// What one expiry did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expiry {
+    /// Entries that were not used in time.
+    pub expired: u32,
+    /// People who missed their turn and did not come back.
+    pub abandoned: u32,
+    /// Whether another call can do more.
+    pub more: bool,
+    /// Whether the line is still active; if not, it has left the set of active lines.
+    pub active: bool,
+}
+
+/// What one step of the sweep did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sweep {
+    /// People removed from the line because nobody had seen them for long.
+    pub abandoned: u32,
+    /// Where the next step begins; 0 at the end of the line.
+    pub cursor: Number,
+}
+
+/// How many people of one line are where, and what became of all who ever joined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counts {
+    /// The line.
+    pub item: ItemId,
+    /// In the line.
+    pub waiting: u64,
+    /// Back after missing their turn.
+    pub returning: u64,
+    /// Put aside.
+    pub missed: u64,
+    /// Inside.
+    pub entered: u64,
+    /// Since the line was created.
+    pub totals: Totals,
+}
+
+/// What became of all who ever joined a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Tickets given.
+    pub joined: u64,
+    /// People let in.
+    pub admitted: u64,
+    /// Tickets that ended, whatever the reason, restarts of the line included.
+    pub ended: u64,
+}
+
+/// Events of one item that were written in one step, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxBatch {
+    /// What to acknowledge.
+    pub id: String,
+    /// The item.
+    pub item: ItemId,
+    /// What happened.
+    pub events: Vec<LineEvent>,
+}
+
+/// A ticket as the store is asked about it.
+pub(crate) type Asked = (UserId, Number);

@@ -1,0 +1,163 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use daegi_domain::{
+    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+};
+
+use crate::model::{
+    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
+    PolicyChange, Put, Removed, Standing, Sweep,
+};
+use crate::{Leases, Result};
+
+/// The store every part of a process shares.
+pub type SharedStore = Arc<dyn Store>;
+
+/// What a waiting room keeps. Every method is one atomic step on one line, unless it says
+/// otherwise; `now` is the caller's clock in Unix milliseconds.
+#[async_trait]
+pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    // --- items ---------------------------------------------------------------------------
+
+    /// Creates or changes an item. Creating it opens its line: the counter starts at
+    /// [`Number::base_at`] and never goes back.
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put>;
+
+    /// Takes an item out. Its line ends as in [`Store::reset`]; entries run to their end. The
+    /// version is remembered, so that an older product event cannot bring the item back.
+    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed>;
+
+    /// One item.
+    async fn item(&self, id: &ItemId) -> Result<Option<Item>>;
+
+    /// All items, sorted by id, without reserved ones. Not one atomic step.
+    async fn items(&self) -> Result<Vec<Item>>;
+
+    /// Replaces the policy of an item whose revision is still `revision`.
+    async fn set_policy(&self, id: &ItemId, policy: &Policy, revision: u64)
+    -> Result<PolicyChange>;
+
+    /// Pauses or resumes admission; none if there is no such item.
+    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>>;
+
+    /// Ends the line: everybody who waits, returns or missed their turn is sent away
+    /// ([`Standing::Restarted`]), the next number is the first of the new line. People inside
+    /// stay until they complete, leave or expire. No event is written. None: no such item.
+    async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>>;
+
+    /// Forgets a line and its item without a trace; for reserved lines only.
+    async fn purge(&self, id: &ItemId) -> Result<()>;
+
+    // --- people --------------------------------------------------------------------------
+
+    /// Joins people in this order, one answer each. `quota` is what the line lets in per tick,
+    /// and with it the most that pass through between two ticks where the policy is `auto`.
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<Joined>>;
+
+    /// What a pod needs to answer polls; none if there is no such item.
+    async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>>;
+
+    /// Notes that people were seen. Not one step across pages, which is harmless: marks only add.
+    async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()>;
+
+    /// What became of these tickets. A person who missed their turn and asks in time comes back:
+    /// they go to `returning`, ahead of the line.
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<Standing>>;
+
+    /// Leaves the line or gives the entry back; false if the ticket had ended already.
+    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool>;
+
+    /// Ends an entry ([`EndReason::Completed`], or [`EndReason::Left`] for a cancelled order);
+    /// false if this ticket is not inside.
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<bool>;
+
+    /// How many people are where, for these lines; unknown ones are left out. Not atomic across
+    /// lines.
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>>;
+
+    // --- the leader ----------------------------------------------------------------------
+
+    /// Begins a term: a new epoch, which every partition holds from now on. Called only by the
+    /// holder of the lease.
+    async fn begin_term(&self) -> Result<Epoch>;
+
+    /// Lines that need the leader, reserved ones included. Not atomic across partitions.
+    async fn active_lines(&self) -> Result<Vec<ItemId>>;
+
+    /// Lets in up to `quota` people, at most [`crate::CHUNK`] at a time: those who came back
+    /// first, then from the frontier. Pauses while the partition's outbox holds `outbox_max`
+    /// events. Each person let in has one event.
+    async fn admit(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        quota: u32,
+        outbox_max: u64,
+        now: Millis,
+    ) -> Result<Admission>;
+
+    /// Ends entries and missed turns whose time is up, forgets old ends and departed numbers the
+    /// frontier has passed, and retires a line nobody is in. At most [`crate::CHUNK`] at a time.
+    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry>;
+
+    /// Removes people unseen for too long from the line, looking at up to [`crate::CHUNK`]
+    /// people from `cursor` on.
+    async fn sweep(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        cursor: Number,
+        now: Millis,
+    ) -> Result<Sweep>;
+
+    // --- the outbox ----------------------------------------------------------------------
+
+    /// How many partitions there are.
+    fn partitions(&self) -> u16;
+
+    /// The oldest batches of a partition's outbox, in order.
+    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>>;
+
+    /// Removes batches that are published; removing one twice is harmless.
+    async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()>;
+
+    /// How many events a partition's outbox holds.
+    async fn outbox_len(&self, partition: u16) -> Result<u64>;
+
+    // --- settings and health -------------------------------------------------------------
+
+    /// What applies to every line now.
+    async fn settings(&self) -> Result<Settings>;
+
+    /// Changes what is given, keeps the rest; returns what applies now.
+    async fn set_settings(
+        &self,
+        token_count_to_move: Option<u32>,
+        tick_ms: Option<u32>,
+    ) -> Result<Settings>;
+
+    /// Whether the store answers.
+    async fn ping(&self) -> Result<()>;
+
+    /// The lock behind the lease.
+    fn leases(&self) -> &Leases;
+}
