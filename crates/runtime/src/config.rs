@@ -160,7 +160,11 @@ impl Config {
 ///
 /// # Errors
 /// The code to exit with, after the text or the one line of complaint has been printed.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "help and complaints come before logs")]
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "help and complaints come before logs"
+)]
 pub fn load(role: Role) -> Result<Config, ExitCode> {
     match Config::parse(role, source::process_args(), source::process_env()) {
         Ok(Parsed::Run(config)) => Ok(*config),

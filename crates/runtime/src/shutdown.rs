@@ -98,7 +98,9 @@ impl Shutdown {
     /// Goes through both steps with the lead between them.
     pub async fn begin(&self) {
         self.draining.cancel();
-        self.token.run_until_cancelled(tokio::time::sleep(self.lead)).await;
+        self.token
+            .run_until_cancelled(tokio::time::sleep(self.lead))
+            .await;
         self.token.cancel();
     }
 

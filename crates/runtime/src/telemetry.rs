@@ -3,7 +3,8 @@
 //! Logs go to stderr in every role, because the all-in-one binary prints its banner to stdout.
 //! Metrics are one recorder per process, whatever number of services run in it.
 
-use std::io;
+use std::any::Any;
+use std::io::{self, IsTerminal};
 use std::panic;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub fn init(config: &Config) {
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
     let logs = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr);
     let first = match config.log_format {
         LogFormat::Text => logs.finish().try_init().is_ok(),
@@ -52,7 +54,12 @@ pub fn render() -> String {
 /// Keeps the recorder's memory flat until shutdown.
 pub(crate) async fn upkeep(shutdown: Shutdown) {
     let mut ticks = tokio::time::interval(UPKEEP);
-    while shutdown.token().run_until_cancelled(ticks.tick()).await.is_some() {
+    while shutdown
+        .token()
+        .run_until_cancelled(ticks.tick())
+        .await
+        .is_some()
+    {
         recorder().run_upkeep();
     }
 }
@@ -77,9 +84,16 @@ fn recorder() -> &'static PrometheusHandle {
 fn log_panics() {
     panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();
-        let what = info.payload_as_str().unwrap_or("no message");
+        let what = message(info.payload());
         tracing::error!(panic.at = at, panic.message = what, "panicked");
     }));
+}
+
+/// A panic carries a literal or a formatted text; anything else says nothing.
+fn message(payload: &(dyn Any + Send)) -> &str {
+    let literal = payload.downcast_ref::<&str>().copied();
+    let formatted = || payload.downcast_ref::<String>().map(String::as_str);
+    literal.or_else(formatted).unwrap_or("no message")
 }
 
 #[cfg(test)]
@@ -93,6 +107,9 @@ mod tests {
         metrics::histogram!("daegi_runtime_test_seconds").record(0.004);
         let text = render();
         assert!(text.contains("daegi_runtime_test_total 3"), "{text}");
-        assert!(text.contains(r#"daegi_runtime_test_seconds_bucket{le="0.005"} 1"#), "{text}");
+        assert!(
+            text.contains(r#"daegi_runtime_test_seconds_bucket{le="0.005"} 1"#),
+            "{text}"
+        );
     }
 }

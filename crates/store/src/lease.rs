@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rslock::{Lock, LockError, LockManager};
+use rslock::{Lock, LockManager};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
 
@@ -57,12 +57,20 @@ enum Hold {
 impl Lease {
     /// Tries once to lead; none if somebody else does.
     pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
-        let Some(hold) = store.leases().try_lock(ttl).await else { return Ok(None) };
+        let Some(hold) = store.leases().try_lock(ttl).await else {
+            return Ok(None);
+        };
         let lost = CancellationToken::new();
         match store.begin_term().await {
             Ok(epoch) => {
                 let _cancel_on_drop = lost.clone().drop_guard();
-                Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))
+                Ok(Some(Self {
+                    hold,
+                    epoch,
+                    ttl,
+                    lost,
+                    _cancel_on_drop,
+                }))
             }
             Err(error) => {
                 hold.release().await;
@@ -93,14 +101,12 @@ impl Lease {
             }
             let asked = Instant::now();
             let left = good_until.saturating_duration_since(asked);
-            match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
-                Ok(Renewal::Renewed) => good_until = asked + self.ttl,
-                Ok(Renewal::NoAnswer) if asked < good_until => warn!("lease not renewed, trying again"),
-                Ok(Renewal::NoAnswer | Renewal::Taken) | Err(_) => {
-                    warn!(epoch = self.epoch.0, "lease lost");
-                    self.lost.cancel();
-                    return;
-                }
+            // rslock gives the lock back when a renewal fails, so that trying again is no use.
+            if let Ok(true) = tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
+                good_until = asked + self.ttl;
+            } else {
+                warn!(epoch = self.epoch.0, "lease lost");
+                return self.release().await;
             }
         }
     }
@@ -112,19 +118,17 @@ impl Lease {
     }
 }
 
-enum Renewal {
-    Renewed,
-    Taken,
-    NoAnswer,
-}
-
 impl Leases {
     async fn try_lock(&self, ttl: Duration) -> Option<Hold> {
         match self {
             Self::Memory(lock) => lock.try_lock(ttl),
             Self::Redis { manager, key } => {
                 // `lock` tries a bounded number of times; `acquire` would wait for ever.
-                manager.lock(key.as_bytes(), ttl).await.ok().map(|lock| Hold::Redis(Box::new(lock)))
+                manager
+                    .lock(key.as_bytes(), ttl)
+                    .await
+                    .ok()
+                    .map(|lock| Hold::Redis(Box::new(lock)))
             }
         }
     }
@@ -139,30 +143,32 @@ impl MemoryLock {
         held.tickets += 1;
         let ticket = held.tickets;
         held.holder = Some((ticket, Instant::now() + ttl));
-        Some(Hold::Memory { lock: self.0.clone(), ticket })
+        Some(Hold::Memory {
+            lock: self.0.clone(),
+            ticket,
+        })
     }
 }
 
 impl Hold {
-    async fn renew(&mut self, ttl: Duration) -> Renewal {
+    async fn renew(&mut self, ttl: Duration) -> bool {
         match self {
             Self::Memory { lock, ticket } => {
                 let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 match held.holder {
                     Some((holder, _)) if holder == *ticket => {
                         held.holder = Some((*ticket, Instant::now() + ttl));
-                        Renewal::Renewed
+                        true
                     }
-                    _ => Renewal::Taken,
+                    _ => false,
                 }
             }
             Self::Redis(lock) => match lock.lock_manager.clone().extend(lock, ttl).await {
                 Ok(renewed) => {
                     **lock = renewed;
-                    Renewal::Renewed
+                    true
                 }
-                Err(LockError::RedisKeyMismatch | LockError::RedisKeyNotFound) => Renewal::Taken,
-                Err(_) => Renewal::NoAnswer,
+                Err(_) => false,
             },
         }
     }

@@ -1,6 +1,6 @@
 //! What goes into a store and comes out of it.
 
-use daegi_domain::{EndReason, Item, ItemId, LineEvent, Millis, Number, Rate, UserId};
+use daegi_domain::{EndReason, Item, ItemId, LineEvent, Millis, Number, Rate};
 
 /// The term of a leader. Zero never leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,6 +211,3 @@ pub struct OutboxBatch {
     /// What happened.
     pub events: Vec<LineEvent>,
 }
-
-/// A ticket as the store is asked about it.
-pub(crate) type Asked = (UserId, Number);

@@ -121,13 +121,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Removes people unseen for too long from the line, looking at up to [`crate::CHUNK`]
     /// people from `cursor` on.
-    async fn sweep(
-        &self,
-        epoch: Epoch,
-        id: &ItemId,
-        cursor: Number,
-        now: Millis,
-    ) -> Result<Sweep>;
+    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep>;
 
     // --- the outbox ----------------------------------------------------------------------
 

@@ -99,7 +99,12 @@ mod tests {
 
     #[test]
     fn typos_are_not_mistaken_for_service_links() {
-        for name in ["DAEGI_TICKS_MS", "DAEGI_PORTS", "DAEGI_API_PORT_X_TCP", "DAEGI_PORT_80"] {
+        for name in [
+            "DAEGI_TICKS_MS",
+            "DAEGI_PORTS",
+            "DAEGI_API_PORT_X_TCP",
+            "DAEGI_PORT_80",
+        ] {
             assert!(!is_service_link(name), "{name}");
         }
     }

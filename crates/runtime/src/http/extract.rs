@@ -89,17 +89,24 @@ where
 async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     let bytes = Bytes::from_request(request, state).await;
     bytes.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new(Code::PayloadTooLarge, "the body is too large"),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(Code::PayloadTooLarge, "the body is too large")
+        }
         _ => Problem::invalid("the body broke off"),
     })
 }
 
 /// `application/json`, or a type that says it is JSON underneath.
 fn is_json(headers: &HeaderMap) -> bool {
-    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
+    let declared = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = declared
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
-    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+    essence == "application/json"
+        || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
 fn misfit(error: &serde_json::Error) -> Problem {

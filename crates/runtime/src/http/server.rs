@@ -82,7 +82,11 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
             shutdown.tracker().spawn(connection.serve(stream, permit));
         }
     };
-    shutdown.token().run_until_cancelled(accepting).await.unwrap_or(())
+    shutdown
+        .token()
+        .run_until_cancelled(accepting)
+        .await
+        .unwrap_or(())
 }
 
 async fn next_connection(

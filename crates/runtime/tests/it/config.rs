@@ -1,0 +1,187 @@
+//! Options, variables, defaults and refusals.
+
+use std::time::Duration;
+
+use daegi_runtime::config::{LogFormat, Parsed};
+use daegi_runtime::{Config, KafkaConfig, Role, StoreConfig};
+
+use crate::support::{parse, refusal};
+
+#[test]
+fn the_all_in_one_needs_nothing() {
+    let config = parse(Role::AllInOne, &[], &[]).unwrap();
+    assert_eq!(config.store, StoreConfig::Memory);
+    assert_eq!(config.kafka, KafkaConfig::Off);
+    assert_eq!(config.public_addr.to_string(), "0.0.0.0:8080");
+    assert_eq!(config.internal_addr.to_string(), "0.0.0.0:8081");
+    assert_eq!(config.tick, Duration::from_secs(1));
+    assert_eq!(config.token_count_to_move, 10);
+    assert_eq!(config.lease, Duration::from_secs(3));
+    assert_eq!(config.partitions, 16);
+    assert_eq!(config.outbox_max, 100_000);
+    assert_eq!(config.drain, Duration::from_secs(10));
+    assert_eq!(config.log, "info");
+    assert_eq!(config.log_format, LogFormat::Text);
+    assert_eq!(config.seed_items, None);
+}
+
+#[test]
+fn every_option_can_be_a_variable() {
+    let seed = tempfile::NamedTempFile::new().unwrap();
+    let env = [
+        ("DAEGI_STORE", "redis://localhost:6379"),
+        ("DAEGI_KAFKA", "off"),
+        ("DAEGI_PUBLIC_ADDR", "127.0.0.1:1"),
+        ("DAEGI_INTERNAL_ADDR", "[::1]:2"),
+        ("DAEGI_TICK_MS", "50"),
+        ("DAEGI_TOKEN_COUNT_TO_MOVE", "0"),
+        ("DAEGI_LEASE_MS", "60000"),
+        ("DAEGI_PARTITIONS", "64"),
+        ("DAEGI_OUTBOX_MAX", "1"),
+        ("DAEGI_DRAIN_MS", "0"),
+        ("DAEGI_LOG", "warn,daegi_api=debug"),
+        ("DAEGI_LOG_FORMAT", "json"),
+        ("DAEGI_SEED_ITEMS", seed.path().to_str().unwrap()),
+    ];
+    let config = parse(Role::AllInOne, &[], &env).unwrap();
+    assert_eq!(
+        config.store,
+        StoreConfig::Redis("redis://localhost:6379".into())
+    );
+    assert_eq!(config.internal_addr.to_string(), "[::1]:2");
+    assert_eq!(config.tick, Duration::from_millis(50));
+    assert_eq!(
+        (
+            config.token_count_to_move,
+            config.partitions,
+            config.outbox_max
+        ),
+        (0, 64, 1)
+    );
+    assert_eq!(config.drain, Duration::ZERO);
+    assert_eq!(config.log_format, LogFormat::Json);
+    assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
+}
+
+#[test]
+fn the_command_line_wins_over_the_environment() {
+    let args = ["--tick-ms", "200", "--tick-ms=300"];
+    let config = parse(Role::AllInOne, &args, &[("DAEGI_TICK_MS", "100")]).unwrap();
+    assert_eq!(config.tick, Duration::from_millis(300));
+}
+
+#[test]
+fn an_empty_variable_counts_as_unset_and_other_programs_variables_as_nothing() {
+    let env = [
+        ("DAEGI_TICK_MS", ""),
+        ("PATH", "/bin"),
+        ("DAEGI_API_SERVICE_HOST", "10.0.0.1"),
+        ("DAEGI_API_PORT", "tcp://10.0.0.1:8080"),
+        ("DAEGI_API_PORT_8080_TCP_ADDR", "10.0.0.1"),
+    ];
+    let config = parse(Role::AllInOne, &[], &env).unwrap();
+    assert_eq!(config.tick, Duration::from_secs(1));
+}
+
+#[test]
+fn a_typo_in_a_name_is_refused_by_its_name() {
+    let line = refusal(Role::AllInOne, &[], &[("DAEGI_TICKS_MS", "100")]);
+    assert_eq!(
+        line,
+        "unknown environment variable DAEGI_TICKS_MS, see --help"
+    );
+    let line = refusal(Role::AllInOne, &["--ticks-ms", "100"], &[]);
+    assert_eq!(line, "unknown option --ticks-ms, see --help");
+}
+
+#[test]
+fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
+    for (option, value, reason) in [
+        (
+            "store",
+            "postgres://x",
+            "must be memory or redis://host:port",
+        ),
+        ("store", "redis://", "redis:// needs a host"),
+        ("store", "redis://:6379", "redis:// needs a host"),
+        (
+            "store",
+            "rediss://a",
+            "rediss:// is not supported yet, give a redis:// address",
+        ),
+        (
+            "store",
+            "redis+cluster://a,b",
+            "redis+cluster:// is not supported yet, give one redis:// address",
+        ),
+        ("kafka", "embedded", "only off is supported so far"),
+        ("kafka", "broker:9092", "only off is supported so far"),
+        ("public-addr", "8080", "invalid socket address syntax"),
+        (
+            "internal-addr",
+            "localhost",
+            "invalid socket address syntax",
+        ),
+        ("tick-ms", "49", "49 is not in 50..=60000"),
+        ("tick-ms", "fast", "invalid digit found in string"),
+        (
+            "token-count-to-move",
+            "1000001",
+            "1000001 is not in 0..=1000000",
+        ),
+        ("token-count-to-move", "-1", "-1 is not in 0..=1000000"),
+        ("lease-ms", "499", "499 is not in 500..=60000"),
+        ("partitions", "0", "0 is not in 1..=64"),
+        ("partitions", "65", "65 is not in 1..=64"),
+        ("outbox-max", "0", "0 is not in 1..18446744073709551615"),
+        ("drain-ms", "300001", "300001 is not in 0..=300000"),
+        (
+            "log",
+            "daegi=loud",
+            "is no log filter: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5",
+        ),
+        ("log-format", "xml", "must be text or json"),
+        ("seed-items", "/", "is not a file"),
+        (
+            "seed-items",
+            "/no/such/file",
+            "is no file that can be read: No such file or directory (os error 2)",
+        ),
+    ] {
+        let variable = format!("DAEGI_{}", option.replace('-', "_").to_uppercase());
+        let expected = format!("--{option} ({variable}): {reason}");
+        let by_env = refusal(Role::AllInOne, &[], &[(&variable, value)]);
+        assert_eq!(by_env, expected, "{variable}={value}");
+        let by_arg = refusal(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
+        assert_eq!(by_arg, expected, "--{option}={value}");
+    }
+}
+
+#[test]
+fn an_option_without_its_value_is_refused() {
+    let line = refusal(Role::AllInOne, &["--tick-ms"], &[]);
+    assert_eq!(line, "--tick-ms (DAEGI_TICK_MS): needs a value");
+}
+
+#[test]
+fn help_and_version_are_texts_to_show_and_no_errors() {
+    let Ok(Parsed::Show(help)) = Config::parse(Role::Api, ["--help".into()], []) else {
+        panic!("no help");
+    };
+    for part in [
+        "daegi-api",
+        "--tick-ms <MS>",
+        "[env: DAEGI_TICK_MS]",
+        "[default: 1000]",
+    ] {
+        assert!(help.contains(part), "{part} is missing in\n{help}");
+    }
+    assert!(!help.contains("DAEGI_HELP"), "{help}");
+    let Ok(Parsed::Show(version)) = Config::parse(Role::Api, ["--version".into()], []) else {
+        panic!("no version");
+    };
+    assert_eq!(
+        version.trim(),
+        concat!("daegi-api ", env!("CARGO_PKG_VERSION"))
+    );
+}

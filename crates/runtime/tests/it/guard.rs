@@ -1,0 +1,164 @@
+//! Whatever goes wrong, the answer is a problem.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::header::ALLOW;
+use axum::http::{Request, StatusCode};
+use axum::routing::{get, post};
+use daegi_runtime::http::{Limits, MAX_BODY, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+use daegi_runtime::{Code, Shutdown};
+
+use crate::support::{self, call, exchange, problem, served};
+
+const TEN_MB: usize = 10 * 1024 * 1024;
+
+fn router() -> Router {
+    let routes = Router::new()
+        .route("/hello", get(async || "hello"))
+        .route("/length", post(async |body: Bytes| body.len().to_string()))
+        .route(
+            "/panic",
+            get(async || -> &'static str { panic!("secret plans") }),
+        )
+        .route("/never", get(std::future::pending::<&'static str>));
+    guarded(routes)
+}
+
+#[tokio::test]
+async fn a_good_request_passes() {
+    let response = call(router(), support::get("/hello").unwrap()).await;
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_unknown_route_is_a_problem() {
+    let response = call(router(), support::get("/nowhere").unwrap()).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_a_problem_that_says_which_are_right() {
+    let request = Request::delete("/hello").body(Body::empty()).unwrap();
+    let response = call(router(), request).await;
+    assert_eq!(response.headers()[ALLOW], "GET,HEAD");
+    assert_eq!(
+        problem(response).await.unwrap().code,
+        Code::MethodNotAllowed
+    );
+}
+
+#[tokio::test]
+async fn a_panic_is_a_problem_that_tells_nothing() {
+    let response = call(router(), support::get("/panic").unwrap()).await;
+    let problem = problem(response).await.unwrap();
+    assert_eq!(problem.code, Code::Internal);
+    assert!(!format!("{problem:?}").contains("secret plans"));
+}
+
+#[tokio::test]
+async fn an_address_may_be_long_but_not_too_long() {
+    let address = |length| format!("/hello?{}", "a".repeat(length - "/hello?".len()));
+    let response = call(router(), support::get(&address(MAX_URI)).unwrap()).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let response = call(router(), support::get(&address(MAX_URI + 1)).unwrap()).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::UriTooLong);
+}
+
+#[tokio::test]
+async fn headers_count_together() {
+    let request = |count: usize| {
+        let mut request = Request::get("/hello");
+        for index in 0..count {
+            request = request.header(format!("x-{index:02}"), "v".repeat(1020));
+        }
+        request.body(Body::empty()).unwrap()
+    };
+    let fitting = MAX_HEADERS / 1024;
+    let response = call(router(), request(fitting)).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let response = call(router(), request(fitting + 1)).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::HeadersTooLarge);
+}
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_the_limit() {
+    let request = |length| {
+        let body = Body::from(vec![b'x'; length]);
+        Request::post("/length").body(body).unwrap()
+    };
+    let response = call(router(), request(MAX_BODY)).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let response = call(router(), request(MAX_BODY + 1)).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::PayloadTooLarge);
+}
+
+/// Over a real connection, where a server that stops listening too early resets it.
+async fn refused_body(request: Vec<u8>) -> anyhow::Result<()> {
+    let shutdown = Shutdown::new();
+    let address = served(router(), Limits::default(), &shutdown).await?;
+    let answer = exchange(address, &request).await?;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("PAYLOAD_TOO_LARGE"), "{answer}");
+    shutdown.now();
+    shutdown.wait(Duration::from_secs(5)).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn ten_megabytes_that_announce_themselves_are_refused() {
+    let head = "POST /length HTTP/1.1\r\nhost: a\r\nconnection: close\r\n";
+    let mut request = format!("{head}content-length: {TEN_MB}\r\n\r\n").into_bytes();
+    request.resize(request.len() + TEN_MB, b'x');
+    refused_body(request).await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_megabytes_in_chunks_are_refused() {
+    let head = "POST /length HTTP/1.1\r\nhost: a\r\nconnection: close\r\n";
+    let head = format!("{head}transfer-encoding: chunked\r\n\r\n{TEN_MB:x}\r\n");
+    let mut request = head.into_bytes();
+    request.resize(request.len() + TEN_MB, b'x');
+    request.extend_from_slice(b"\r\n0\r\n\r\n");
+    refused_body(request).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_asks_before_it_sends_too_much_is_told_at_once() {
+    let head = "POST /length HTTP/1.1\r\nhost: a\r\nconnection: close\r\nexpect: 100-continue\r\n";
+    refused_body(format!("{head}content-length: {TEN_MB}\r\n\r\n").into_bytes())
+        .await
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_never_answers_is_unavailable_at_the_deadline() {
+    let start = tokio::time::Instant::now();
+    let response = call(router(), support::get("/never").unwrap()).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::Unavailable);
+    assert_eq!(start.elapsed().as_secs(), REQUEST_DEADLINE.as_secs());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_never_arrives_is_a_timeout() {
+    let body = Body::new(Endless);
+    let request = Request::post("/length").body(body).unwrap();
+    let response = call(router(), request).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::RequestTimeout);
+}
+
+/// A body whose next byte never comes.
+struct Endless;
+
+impl hyper::body::Body for Endless {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
+        std::task::Poll::Pending
+    }
+}

@@ -1,0 +1,10 @@
+//! The runtime from outside: configuration, problems, serving, health, ending.
+
+mod config;
+mod extract;
+mod guard;
+mod health;
+mod secrets;
+mod server;
+mod shutdown;
+mod support;

@@ -1,0 +1,357 @@
+//! The store in one process, and the specification of the other one.
+//!
+//! | file | rules |
+//! |---|---|
+//! | `memory/line.rs` | what a line consists of, and the steps every rule is made of |
+//! | `memory/items.rs` | create, change, remove, pause, reset |
+//! | `memory/people.rs` | join, resolve, leave, complete |
+//! | `memory/leader.rs` | admit, expire, sweep |
+//! | `memory/outbox.rs` | events on their way out |
+
+mod items;
+mod leader;
+mod line;
+mod outbox;
+mod people;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use daegi_domain::{
+    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+};
+
+use self::line::Line;
+use self::outbox::{Outbox, Written};
+use crate::lease::{Leases, MemoryLock};
+use crate::model::{
+    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
+    PolicyChange, Put, Refusal, Removed, Standing, Sweep,
+};
+use crate::{Error, Result, Store};
+
+/// All lines of a waiting room that is one process.
+#[derive(Debug)]
+pub struct MemoryStore {
+    rooms: Mutex<Rooms>,
+    leases: Leases,
+    partitions: u16,
+}
+
+#[derive(Debug)]
+struct Rooms {
+    settings: Settings,
+    epoch: u64,
+    lines: BTreeMap<ItemId, Line>,
+    active: BTreeSet<ItemId>,
+    outboxes: Vec<Outbox>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new(partitions: u16, settings: Settings) -> Self {
+        let outboxes = (0..partitions).map(|_| Outbox::default()).collect();
+        let rooms = Rooms {
+            settings,
+            epoch: 0,
+            lines: BTreeMap::new(),
+            active: BTreeSet::new(),
+            outboxes,
+        };
+        Self {
+            rooms: Mutex::new(rooms),
+            leases: Leases::Memory(MemoryLock::default()),
+            partitions,
+        }
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+        // A panic elsewhere cannot leave a rule half applied that matters more than answering.
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn outbox_of(&self, id: &ItemId) -> usize {
+        usize::from(crate::partition_of(id, self.partitions))
+    }
+}
+
+impl Rooms {
+    fn check(&self, epoch: Epoch) -> Result<()> {
+        let leads = epoch.0 == self.epoch && epoch.0 > 0;
+        if leads {
+            Ok(())
+        } else {
+            Err(Error::StaleEpoch(epoch.0))
+        }
+    }
+
+    /// The line of an item that is there.
+    fn line(&self, id: &ItemId) -> Option<&Line> {
+        self.lines.get(id).filter(|line| !line.removed)
+    }
+
+    fn line_mut(&mut self, id: &ItemId) -> Option<&mut Line> {
+        self.lines.get_mut(id).filter(|line| !line.removed)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
+        Ok(items::put(&mut self.rooms().lines, change, now))
+    }
+
+    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
+        Ok(items::remove(&mut self.rooms().lines, id, version, now))
+    }
+
+    async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
+        Ok(self.rooms().line(id).map(|line| line.item.clone()))
+    }
+
+    async fn items(&self) -> Result<Vec<Item>> {
+        let rooms = self.rooms();
+        let shown = rooms
+            .lines
+            .values()
+            .filter(|line| !line.removed && !line.item.id.is_reserved());
+        Ok(shown.map(|line| line.item.clone()).collect())
+    }
+
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        revision: u64,
+    ) -> Result<PolicyChange> {
+        Ok(match self.rooms().line_mut(id) {
+            None => PolicyChange::NotFound,
+            Some(line) if line.item.revision != revision => PolicyChange::Conflict,
+            Some(line) => {
+                line.item.policy = policy.clone();
+                PolicyChange::Changed(line.touched())
+            }
+        })
+    }
+
+    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
+        Ok(self.rooms().line_mut(id).map(|line| {
+            line.item.paused = paused;
+            line.touched()
+        }))
+    }
+
+    async fn reset(&self, id: &ItemId, _now: Millis) -> Result<Option<Item>> {
+        Ok(self.rooms().line_mut(id).map(|line| {
+            line.restart();
+            line.touched()
+        }))
+    }
+
+    async fn purge(&self, id: &ItemId) -> Result<()> {
+        let mut rooms = self.rooms();
+        rooms.lines.remove(id);
+        rooms.active.remove(id);
+        Ok(())
+    }
+
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<Joined>> {
+        let outbox = self.outbox_of(id);
+        let mut rooms = self.rooms();
+        let rooms = &mut *rooms;
+        let Some(line) = rooms.lines.get_mut(id) else {
+            return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
+        };
+        let mut written = Written::default();
+        let joined = people::join(line, users, settings, now, &mut written);
+        if joined
+            .iter()
+            .any(|one| matches!(one, Joined::At { new: true, .. }))
+        {
+            rooms.active.insert(id.clone());
+        }
+        rooms.outboxes[outbox].write(id, written);
+        Ok(joined)
+    }
+
+    async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {
+        Ok(self.rooms().line(id).map(|line| line.snapshot(cursor)))
+    }
+
+    async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()> {
+        if let Some(line) = self.rooms().line_mut(id) {
+            pages.iter().for_each(|page| line.mark_page(page, now));
+        }
+        Ok(())
+    }
+
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<Standing>> {
+        let mut rooms = self.rooms();
+        let Some(line) = rooms.lines.get_mut(id) else {
+            return Ok(vec![Standing::NotFound; tickets.len()]);
+        };
+        Ok(tickets
+            .iter()
+            .map(|ticket| people::resolve(line, ticket, now))
+            .collect())
+    }
+
+    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
+        Ok(self.change(id, |line, written| {
+            people::leave(line, user, number, now, written)
+        }))
+    }
+
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<bool> {
+        let ended = |line: &mut Line, written: &mut Written| {
+            people::complete(line, user, number, reason, now, written)
+        };
+        Ok(self.change(id, ended))
+    }
+
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
+        let rooms = self.rooms();
+        Ok(ids
+            .iter()
+            .filter_map(|id| rooms.line(id))
+            .map(Line::counts)
+            .collect())
+    }
+
+    async fn begin_term(&self) -> Result<Epoch> {
+        let mut rooms = self.rooms();
+        rooms.epoch += 1;
+        Ok(Epoch(rooms.epoch))
+    }
+
+    async fn active_lines(&self) -> Result<Vec<ItemId>> {
+        Ok(self.rooms().active.iter().cloned().collect())
+    }
+
+    async fn admit(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        quota: u32,
+        outbox_max: u64,
+        now: Millis,
+    ) -> Result<Admission> {
+        let outbox = self.outbox_of(id);
+        let mut rooms = self.rooms();
+        rooms.check(epoch)?;
+        let rooms = &mut *rooms;
+        let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
+        let mut written = Written::default();
+        let admission = match rooms.lines.get_mut(id) {
+            Some(line) => leader::admit(line, quota, room, now, &mut written),
+            None => Admission {
+                remaining: quota,
+                ..Admission::default()
+            },
+        };
+        rooms.outboxes[outbox].write(id, written);
+        Ok(admission)
+    }
+
+    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
+        self.rooms().check(epoch)?;
+        let expiry = self.change(id, |line, written| leader::expire(line, now, written));
+        if !expiry.active {
+            self.rooms().active.remove(id);
+        }
+        Ok(expiry)
+    }
+
+    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
+        self.rooms().check(epoch)?;
+        let swept = |line: &mut Line, written: &mut Written| {
+            Some(leader::sweep(line, cursor, now, written))
+        };
+        Ok(self.change(id, swept).unwrap_or(Sweep {
+            abandoned: 0,
+            cursor: Number(0),
+        }))
+    }
+
+    fn partitions(&self) -> u16 {
+        self.partitions
+    }
+
+    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>> {
+        Ok(self.rooms().outboxes[usize::from(partition)].read(limit))
+    }
+
+    async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {
+        self.rooms().outboxes[usize::from(partition)].ack(ids);
+        Ok(())
+    }
+
+    async fn outbox_len(&self, partition: u16) -> Result<u64> {
+        Ok(self.rooms().outboxes[usize::from(partition)].events())
+    }
+
+    async fn settings(&self) -> Result<Settings> {
+        Ok(self.rooms().settings)
+    }
+
+    async fn set_settings(
+        &self,
+        token_count_to_move: Option<u32>,
+        tick_ms: Option<u32>,
+    ) -> Result<Settings> {
+        let mut rooms = self.rooms();
+        let old = rooms.settings;
+        rooms.settings = Settings {
+            token_count_to_move: token_count_to_move.unwrap_or(old.token_count_to_move),
+            tick_ms: tick_ms.unwrap_or(old.tick_ms),
+        };
+        Ok(rooms.settings)
+    }
+
+    async fn ping(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.leases
+    }
+}
+
+impl MemoryStore {
+    /// One step on one line, with its events; the default answer where there is no line.
+    fn change<T: Default>(
+        &self,
+        id: &ItemId,
+        step: impl FnOnce(&mut Line, &mut Written) -> T,
+    ) -> T {
+        let outbox = self.outbox_of(id);
+        let mut rooms = self.rooms();
+        let rooms = &mut *rooms;
+        let Some(line) = rooms.lines.get_mut(id) else {
+            return T::default();
+        };
+        let mut written = Written::default();
+        let answer = step(line, &mut written);
+        rooms.outboxes[outbox].write(id, written);
+        answer
+    }
+}

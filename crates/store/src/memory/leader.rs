@@ -1,0 +1,135 @@
+use daegi_domain::{EndReason, Millis, Number, UserId};
+
+use super::line::{Line, Missed};
+use super::outbox::Written;
+use crate::CHUNK;
+use crate::model::{Admission, Expiry, Sweep};
+
+pub(super) fn admit(
+    line: &mut Line,
+    quota: u32,
+    outbox_room: u64,
+    now: Millis,
+    written: &mut Written,
+) -> Admission {
+    if outbox_room == 0 {
+        return Admission {
+            remaining: quota,
+            outbox_full: true,
+            ..Admission::default()
+        };
+    }
+    // Those who passed through since the last tick have used their part of it.
+    let quota = quota.saturating_sub(std::mem::take(&mut line.through));
+    let idle = Admission {
+        remaining: quota,
+        ..Admission::default()
+    };
+    if line.removed || !line.item.enabled || line.item.stock == 0 || line.item.paused {
+        return idle;
+    }
+    let room = line
+        .room()
+        .min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
+    let free = quota.min(room);
+    let (mut admitted, mut missed) = (0, 0);
+    while admitted < free && admitted + missed < CHUNK {
+        let Some((user, number)) = line.returning.pop().or_else(|| line.waiting.pop()) else {
+            break;
+        };
+        if is_here(line, number, now) {
+            line.enter(user, number, now, written);
+            admitted += 1;
+        } else {
+            put_aside(line, user, number, now, written);
+            missed += 1;
+        }
+    }
+    if admitted + missed > 0 {
+        line.moved(admitted + missed, now);
+    }
+    let people_left = line.waiting.len() + line.returning.len() > 0;
+    Admission {
+        admitted,
+        missed,
+        remaining: quota - admitted,
+        more: people_left && admitted < free,
+        outbox_full: false,
+    }
+}
+
+fn is_here(line: &Line, number: Number, now: Millis) -> bool {
+    let grace = line.item.policy.grace_seconds;
+    grace == 0 || line.seen(number, grace, now)
+}
+
+fn put_aside(line: &mut Line, user: UserId, number: Number, now: Millis, written: &mut Written) {
+    let keep = Millis::from(line.item.policy.missed_keep_seconds) * 1000;
+    if keep == 0 {
+        line.end(user, number, EndReason::Abandoned, now, written);
+    } else {
+        line.missed.insert(
+            now + keep,
+            user,
+            Missed {
+                number,
+                until: now + keep,
+            },
+        );
+    }
+}
+
+pub(super) fn expire(line: &mut Line, now: Millis, written: &mut Written) -> Expiry {
+    let entries = line.entered.due(now, CHUNK);
+    let expired = entries.len() as u32;
+    let missed = line.missed.due(now, CHUNK - expired);
+    let abandoned = missed.len() as u32;
+    for (user, entry) in entries {
+        line.end(user, entry.number, EndReason::Expired, now, written);
+    }
+    for (user, missed) in missed {
+        line.end(user, missed.number, EndReason::Abandoned, now, written);
+    }
+    line.forget_closed(now);
+    line.forget_departed(CHUNK as usize);
+    Expiry {
+        expired,
+        abandoned,
+        more: expired + abandoned == CHUNK,
+        active: line.is_active(),
+    }
+}
+
+pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut Written) -> Sweep {
+    let done = |abandoned| Sweep {
+        abandoned,
+        cursor: Number(0),
+    };
+    let Some(limit) = line.item.policy.unseen_limit_seconds() else {
+        return done(0);
+    };
+    let fresh_from = line.fresh_from(limit, now);
+    let looked_at = line.waiting.from(cursor, CHUNK as usize);
+    let end_of_line = looked_at.len() < CHUNK as usize;
+    let mut abandoned = 0;
+    let mut next = cursor;
+    for (user, number) in looked_at {
+        if number >= fresh_from {
+            return done(abandoned);
+        }
+        next = number.next();
+        if !line.seen(number, limit, now) {
+            line.depart(&user);
+            line.end(user, number, EndReason::Abandoned, now, written);
+            abandoned += 1;
+        }
+    }
+    if end_of_line {
+        done(abandoned)
+    } else {
+        Sweep {
+            abandoned,
+            cursor: next,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+use std::collections::VecDeque;
+
+use daegi_domain::{ItemId, LineEvent};
+
+use crate::OutboxBatch;
+
+/// Events of one partition that nobody has published yet, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    batches: VecDeque<OutboxBatch>,
+    written: u64,
+}
+
+/// The events of one step: ends come before admissions, so that a person whose old ticket ends
+/// and who is let in anew in the same step is heard of in that order.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) closed: Vec<LineEvent>,
+    pub(super) activated: Vec<LineEvent>,
+}
+
+impl Outbox {
+    pub(super) fn write(&mut self, item: &ItemId, written: Written) {
+        for events in [written.closed, written.activated] {
+            if !events.is_empty() {
+                self.written += 1;
+                let id = self.written.to_string();
+                self.batches.push_back(OutboxBatch {
+                    id,
+                    item: item.clone(),
+                    events,
+                });
+            }
+        }
+    }
+
+    pub(super) fn read(&self, limit: u32) -> Vec<OutboxBatch> {
+        self.batches.iter().take(limit as usize).cloned().collect()
+    }
+
+    pub(super) fn ack(&mut self, ids: &[String]) {
+        self.batches.retain(|batch| !ids.contains(&batch.id));
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.batches
+            .iter()
+            .map(|batch| batch.events.len() as u64)
+            .sum()
+    }
+}

@@ -1,0 +1,276 @@
+use std::collections::HashMap;
+
+use daegi_domain::{EndReason, Millis, Mode, Number, OnRejoin, Settings, UserId};
+
+use super::line::{Line, Missed};
+use super::outbox::Written;
+use crate::model::{Joined, Place, Refusal, Standing};
+
+pub(super) fn join(
+    line: &mut Line,
+    users: &[UserId],
+    settings: &Settings,
+    now: Millis,
+    written: &mut Written,
+) -> Vec<Joined> {
+    let before = line.tail;
+    let mut answered: HashMap<&UserId, Joined> = HashMap::new();
+    let mut answers = Vec::with_capacity(users.len());
+    for user in users {
+        let answer = match answered.get(user) {
+            Some(answer) => repeated(answer),
+            None => join_one(line, user, settings, now, written),
+        };
+        answered.insert(user, answer.clone());
+        answers.push(answer);
+    }
+    if line.tail > before {
+        line.born(before.next(), now);
+    }
+    answers
+}
+
+/// A person who is in one batch twice gets one place and hears of it twice.
+fn repeated(answer: &Joined) -> Joined {
+    match answer {
+        Joined::At { number, place, .. } => Joined::At {
+            number: *number,
+            new: false,
+            place: *place,
+        },
+        refused @ Joined::Refused(_) => refused.clone(),
+    }
+}
+
+fn join_one(
+    line: &mut Line,
+    user: &UserId,
+    settings: &Settings,
+    now: Millis,
+    written: &mut Written,
+) -> Joined {
+    let refusal = refusal(line);
+    if let Some(place) = existing(line, user, refusal.is_none(), now, written) {
+        return place;
+    }
+    if let Some(refusal) = refusal {
+        return Joined::Refused(refusal);
+    }
+    line.tail = line.tail.next();
+    line.totals.joined += 1;
+    let number = line.tail;
+    if passes_through(line, settings) {
+        line.through += 1;
+        line.moved(1, now);
+        line.enter(user.clone(), number, now, written);
+    } else {
+        line.waiting.add(user.clone(), number);
+    }
+    let place = place_of(line, user, number);
+    Joined::At {
+        number,
+        new: true,
+        place,
+    }
+}
+
+fn refusal(line: &Line) -> Option<Refusal> {
+    if line.removed {
+        Some(Refusal::NotFound)
+    } else if !line.item.enabled {
+        Some(Refusal::Disabled)
+    } else if line.item.stock == 0 {
+        Some(Refusal::SoldOut)
+    } else {
+        None
+    }
+}
+
+/// The place a person holds already. Where they could take a new one (`open`), a place that is
+/// over is ended here and now, and a place in the line may be given up for a new one.
+fn existing(
+    line: &mut Line,
+    user: &UserId,
+    open: bool,
+    now: Millis,
+    written: &mut Written,
+) -> Option<Joined> {
+    if let Some(entry) = line.entered.get(user) {
+        if entry.expires_at > now {
+            return Some(at(entry.number, place_of(line, user, entry.number)));
+        }
+        if open {
+            line.entered.remove(entry.expires_at, user);
+            line.end(user.clone(), entry.number, EndReason::Expired, now, written);
+        }
+        return None;
+    }
+    let number = still_in_line(line, user, open, now, written)?;
+    if open && line.item.policy.on_rejoin == OnRejoin::Requeue {
+        line.depart(user);
+        line.returning.remove(user);
+        line.end(user.clone(), number, EndReason::Replaced, now, written);
+        return None;
+    }
+    Some(at(number, place_of(line, user, number)))
+}
+
+/// The number of a person in the line; one who missed their turn and is in time comes back.
+fn still_in_line(
+    line: &mut Line,
+    user: &UserId,
+    open: bool,
+    now: Millis,
+    written: &mut Written,
+) -> Option<Number> {
+    if let Some(number) = line
+        .waiting
+        .number_of(user)
+        .or(line.returning.number_of(user))
+    {
+        return Some(number);
+    }
+    let missed = line.missed.get(user)?;
+    if missed.until > now {
+        come_back(line, user, missed, now);
+        return Some(missed.number);
+    }
+    if open {
+        line.missed.remove(missed.until, user);
+        line.end(
+            user.clone(),
+            missed.number,
+            EndReason::Abandoned,
+            now,
+            written,
+        );
+    }
+    None
+}
+
+fn come_back(line: &mut Line, user: &UserId, missed: Missed, now: Millis) {
+    line.missed.remove(missed.until, user);
+    line.returning.add(user.clone(), missed.number);
+    line.mark(missed.number, now);
+}
+
+fn at(number: Number, place: Place) -> Joined {
+    Joined::At {
+        number,
+        new: false,
+        place,
+    }
+}
+
+/// The queue starts by itself as soon as anybody waits, the rate is used up or there is no room.
+fn passes_through(line: &Line, settings: &Settings) -> bool {
+    line.item.policy.mode == Mode::Auto
+        && !line.item.paused
+        && line.waiting.len() + line.returning.len() == 0
+        && line.through < settings.quota(&line.item)
+        && line.room() > 0
+}
+
+/// Where a living ticket stands.
+fn place_of(line: &Line, user: &UserId, number: Number) -> Place {
+    if let Some(entry) = line.entered.get(user) {
+        Place::Entered {
+            at: entry.at,
+            expires_at: entry.expires_at,
+        }
+    } else if line.returning.number_of(user).is_some() {
+        Place::Waiting {
+            position: line.returning.rank(number) + 1,
+        }
+    } else {
+        Place::Waiting {
+            position: line.position(number),
+        }
+    }
+}
+
+pub(super) fn resolve(line: &mut Line, (user, number): &(UserId, Number), now: Millis) -> Standing {
+    if let Some(entry) = line
+        .entered
+        .get(user)
+        .filter(|entry| entry.number == *number)
+    {
+        return match entry.expires_at > now {
+            true => Standing::At(place_of(line, user, *number)),
+            false => Standing::Ended(EndReason::Expired),
+        };
+    }
+    if line.removed {
+        return Standing::NotFound;
+    }
+    if *number < line.valid_from {
+        return Standing::Restarted;
+    }
+    if let Some(missed) = line
+        .missed
+        .get(user)
+        .filter(|missed| missed.number == *number)
+    {
+        if missed.until <= now {
+            return Standing::Ended(EndReason::Abandoned);
+        }
+        come_back(line, user, missed, now);
+    }
+    let holds = |held: Option<Number>| held == Some(*number);
+    if holds(line.waiting.number_of(user)) || holds(line.returning.number_of(user)) {
+        return Standing::At(place_of(line, user, *number));
+    }
+    match line.ended(*number) {
+        Some(reason) => Standing::Ended(reason),
+        None if *number > line.tail => Standing::Unknown,
+        // So long ago that how it ended is forgotten.
+        None => Standing::Ended(EndReason::Expired),
+    }
+}
+
+pub(super) fn leave(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    now: Millis,
+    written: &mut Written,
+) -> bool {
+    if complete(line, user, number, EndReason::Left, now, written) {
+        return true;
+    }
+    let missed = line
+        .missed
+        .get(user)
+        .filter(|missed| missed.number == number);
+    if line.waiting.number_of(user) == Some(number) {
+        line.depart(user);
+    } else if line.returning.number_of(user) == Some(number) {
+        line.returning.remove(user);
+    } else if let Some(missed) = missed {
+        line.missed.remove(missed.until, user);
+    } else {
+        return false;
+    }
+    line.end(user.clone(), number, EndReason::Left, now, written);
+    true
+}
+
+pub(super) fn complete(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    reason: EndReason,
+    now: Millis,
+    written: &mut Written,
+) -> bool {
+    let Some(entry) = line
+        .entered
+        .get(user)
+        .filter(|entry| entry.number == number)
+    else {
+        return false;
+    };
+    line.entered.remove(entry.expires_at, user);
+    line.end(user.clone(), number, reason, now, written);
+    true
+}

@@ -1,0 +1,508 @@
+//! The store on Redis: one Lua script per state change.
+//!
+//! | file | what lives there |
+//! |---|---|
+//! | `redis/keys.rs` | every key, hash-tagged by partition; nothing else knows what a key looks like |
+//! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, preloaded at connect |
+//! | `redis/reply.rs` | what scripts answer, decoded into the words of the crate |
+//! | `redis/fields.rs` | an item as a hash |
+//! | `redis/connect.rs` | connections, versions, time limits |
+//!
+//! Plain commands are used only for reading and for the outbox's stream.
+
+mod connect;
+mod fields;
+mod keys;
+mod reply;
+mod scripts;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use ::redis::aio::ConnectionManager;
+use ::redis::{FromRedisValue, ScriptInvocation, Value};
+use async_trait::async_trait;
+use daegi_domain::liveness::{oldest_slice, slice_of};
+use daegi_domain::{
+    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+};
+use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use self::keys::{LineKeys, PartitionKeys};
+use self::scripts::{Scripts, scripts};
+use crate::lease::Leases;
+use crate::model::{
+    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
+    PolicyChange, Put, Removed, Standing, Sweep,
+};
+use crate::{CHUNK, DEPARTED_PAGE, Error, Result, Store, partition_of};
+
+/// How many lines are asked at once where a call covers many.
+const ABREAST: usize = 64;
+
+/// All lines of a waiting room, in Redis.
+pub struct RedisStore {
+    connection: ConnectionManager,
+    leases: Leases,
+    partitions: u16,
+    /// How far back a line's scripts look for liveness, as far as this process has learned. A
+    /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
+    lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
+}
+
+/// Which script looks back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Lookback {
+    Admit,
+    Sweep,
+}
+
+/// A script's answer, or how many seconds of liveness it needs to see.
+enum Sliced<T> {
+    Done(T),
+    Needs(u32),
+}
+
+impl RedisStore {
+    /// Connects, checks version and partitions, loads the scripts. `settings` count only on the
+    /// first start of a store.
+    pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
+        let (connection, leases) = connect::connect(url).await?;
+        let store = Self {
+            connection,
+            leases,
+            partitions,
+            lookback: Mutex::new(HashMap::new()),
+        };
+        store.check_version().await?;
+        scripts()
+            .load(&mut store.connection.clone())
+            .await
+            .map_err(connect::error)?;
+        let mut open = scripts().open.prepare_invoke();
+        open.key(keys::settings()).arg(partitions);
+        open.arg(settings.token_count_to_move).arg(settings.tick_ms);
+        let stored: u16 = store.run(open).await?;
+        if stored == partitions {
+            Ok(store)
+        } else {
+            Err(Error::Partitions {
+                stored,
+                given: partitions,
+            })
+        }
+    }
+
+    async fn check_version(&self) -> Result<()> {
+        let info: String = self.command(::redis::cmd("INFO").arg("server")).await?;
+        connect::check_version(&info)
+    }
+
+    /// Runs a script; one that the server has forgotten is loaded again by the library.
+    async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
+        script
+            .invoke_async(&mut self.connection.clone())
+            .await
+            .map_err(connect::error)
+    }
+
+    async fn command<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
+        command
+            .query_async(&mut self.connection.clone())
+            .await
+            .map_err(connect::error)
+    }
+
+    fn keys(&self, id: &ItemId) -> LineKeys {
+        LineKeys::new(partition_of(id, self.partitions), id)
+    }
+
+    /// A script of a line with its keys.
+    fn on_line(
+        &self,
+        id: &ItemId,
+        script: impl Fn(&Scripts) -> &::redis::Script,
+    ) -> ScriptInvocation<'static> {
+        let mut invocation = script(scripts()).prepare_invoke();
+        self.keys(id).all().iter().for_each(|key| {
+            invocation.key(key);
+        });
+        invocation
+    }
+
+    /// Runs a leader's script that looks back in time. Its keys must name every slice it may
+    /// read, but how far it reads is up to the policy in Redis: so it is called with what was
+    /// enough last time, and again if it answers that this was too little.
+    async fn with_slices<T>(
+        &self,
+        id: &ItemId,
+        which: Lookback,
+        now: Millis,
+        call: impl Fn(u64) -> ScriptInvocation<'static>,
+        decode: impl Fn(Value) -> Result<Sliced<T>>,
+    ) -> Result<T> {
+        let known = (id.clone(), which);
+        let mut seconds = self.lookback().get(&known).copied().unwrap_or(60);
+        loop {
+            let first = oldest_slice(now, seconds);
+            let mut invocation = call(first);
+            for slice in first..=slice_of(now) + 1 {
+                invocation.key(self.keys(id).slice(slice));
+            }
+            match decode(self.run(invocation).await?)? {
+                Sliced::Done(answer) => return Ok(answer),
+                Sliced::Needs(more) => seconds = more,
+            }
+            self.lookback().insert(known.clone(), seconds);
+        }
+    }
+
+    fn lookback(&self) -> std::sync::MutexGuard<'_, HashMap<(ItemId, Lookback), u32>> {
+        self.lookback.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn all_partitions(&self) -> impl Iterator<Item = PartitionKeys> {
+        (0..self.partitions).map(PartitionKeys::new)
+    }
+
+    /// The union of one set per partition.
+    async fn members(&self, set: impl Fn(&PartitionKeys) -> String) -> Result<Vec<ItemId>> {
+        let sets = self.all_partitions().map(|partition| {
+            let mut members = ::redis::cmd("SMEMBERS");
+            members.arg(set(&partition));
+            async move { self.command::<Vec<String>>(&members).await }
+        });
+        let names = try_join_all(sets).await?.into_iter().flatten();
+        let mut ids = names
+            .map(|name| reply::item_id(&name))
+            .collect::<Result<Vec<_>>>()?;
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    async fn close(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        which: &str,
+        now: Millis,
+    ) -> Result<bool> {
+        let mut script = self.on_line(id, |scripts| &scripts.close);
+        script
+            .arg(now)
+            .arg(user.as_str())
+            .arg(number.0)
+            .arg(reason.code())
+            .arg(which);
+        self.run(script).await
+    }
+}
+
+#[async_trait]
+impl Store for RedisStore {
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
+        let mut script = self.on_line(&change.id, |scripts| &scripts.put_item);
+        script
+            .arg(change.id.as_str())
+            .arg(change.name.as_str())
+            .arg(change.stock);
+        script
+            .arg(u8::from(change.enabled))
+            .arg(fields::optional(change.version));
+        script.arg(Number::base_at(now).0);
+        let policy = fields::policy(&change.policy.clone().unwrap_or_default());
+        script.arg(if change.policy.is_some() {
+            policy.len()
+        } else {
+            0
+        });
+        policy.iter().for_each(|(field, value)| {
+            script.arg(*field).arg(value);
+        });
+        reply::put(&change.id, self.run(script).await?)
+    }
+
+    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
+        let mut script = self.on_line(id, |scripts| &scripts.remove_item);
+        script
+            .arg(id.as_str())
+            .arg(fields::optional(version))
+            .arg(Number::base_at(now).0);
+        reply::removed(&self.run::<String>(script).await?)
+    }
+
+    async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
+        let hash = self
+            .command(::redis::cmd("HGETALL").arg(&self.keys(id).item))
+            .await?;
+        fields::item(id, hash)
+    }
+
+    async fn items(&self) -> Result<Vec<Item>> {
+        let ids = self.members(|partition| partition.items.clone()).await?;
+        let shown = ids.into_iter().filter(|id| !id.is_reserved());
+        let items = stream::iter(shown.map(|id| async move { self.item(&id).await }));
+        items
+            .buffered(ABREAST)
+            .try_filter_map(|item| async { Ok(item) })
+            .try_collect()
+            .await
+    }
+
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        revision: u64,
+    ) -> Result<PolicyChange> {
+        let mut script = self.on_line(id, |scripts| &scripts.set_policy);
+        script.arg(revision);
+        fields::policy(policy).iter().for_each(|(field, value)| {
+            script.arg(*field).arg(value);
+        });
+        reply::policy_change(id, self.run(script).await?)
+    }
+
+    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
+        let mut script = self.on_line(id, |scripts| &scripts.set_paused);
+        script.arg(u8::from(paused));
+        fields::item(id, self.run(script).await?)
+    }
+
+    async fn reset(&self, id: &ItemId, _now: Millis) -> Result<Option<Item>> {
+        fields::item(
+            id,
+            self.run(self.on_line(id, |scripts| &scripts.reset)).await?,
+        )
+    }
+
+    async fn purge(&self, id: &ItemId) -> Result<()> {
+        let mut script = self.on_line(id, |scripts| &scripts.purge);
+        script.arg(id.as_str());
+        self.run(script).await
+    }
+
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<Joined>> {
+        if users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut script = self.on_line(id, |scripts| &scripts.join);
+        script.key(self.keys(id).slice(slice_of(now)));
+        script.arg(now).arg(settings.token_count_to_move);
+        users.iter().for_each(|user| {
+            script.arg(user.as_str());
+        });
+        reply::joined(self.run(script).await?)
+    }
+
+    async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {
+        let mut script = self.on_line(id, |scripts| &scripts.snapshot);
+        script.arg(cursor.base).arg(cursor.read).arg(DEPARTED_PAGE);
+        reply::snapshot(id, self.run(script).await?)
+    }
+
+    async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()> {
+        // Merging a page takes a good part of a millisecond's hundredth; a few at a time.
+        for pages in pages.chunks(16) {
+            let mut script = self.on_line(id, |scripts| &scripts.mark_seen);
+            script.key(self.keys(id).slice(slice_of(now)));
+            pages.iter().for_each(|page| {
+                script.arg(page.page).arg(page.to_bytes());
+            });
+            self.run::<()>(script).await?;
+        }
+        Ok(())
+    }
+
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<Standing>> {
+        let mut script = self.on_line(id, |scripts| &scripts.resolve);
+        script.key(self.keys(id).slice(slice_of(now))).arg(now);
+        tickets.iter().for_each(|(user, number)| {
+            script.arg(user.as_str()).arg(number.0);
+        });
+        reply::standings(self.run(script).await?)
+    }
+
+    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
+        self.close(id, user, number, EndReason::Left, "any", now)
+            .await
+    }
+
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<bool> {
+        self.close(id, user, number, reason, "entered", now).await
+    }
+
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
+        let counts = stream::iter(ids.to_vec().into_iter().map(|id| async move {
+            let counted = self
+                .run(self.on_line(&id, |scripts| &scripts.counts))
+                .await?;
+            Ok(reply::counts(&id, counted))
+        }));
+        counts
+            .buffered(ABREAST)
+            .try_filter_map(|counts| async { Ok(counts) })
+            .try_collect()
+            .await
+    }
+
+    async fn begin_term(&self) -> Result<Epoch> {
+        let epoch: u64 = self
+            .command(::redis::cmd("INCR").arg(keys::epoch()))
+            .await?;
+        let fences = self.all_partitions().map(|partition| {
+            let mut script = scripts().fence.prepare_invoke();
+            script.key(partition.fence).arg(epoch);
+            self.run::<()>(script)
+        });
+        try_join_all(fences).await?;
+        Ok(Epoch(epoch))
+    }
+
+    async fn active_lines(&self) -> Result<Vec<ItemId>> {
+        self.members(|partition| partition.active.clone()).await
+    }
+
+    async fn admit(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        quota: u32,
+        outbox_max: u64,
+        now: Millis,
+    ) -> Result<Admission> {
+        let call = |first_slice: u64| {
+            let mut script = self.on_line(id, |scripts| &scripts.admit);
+            script
+                .arg(epoch.0)
+                .arg(quota)
+                .arg(outbox_max)
+                .arg(now)
+                .arg(CHUNK)
+                .arg(first_slice);
+            script
+        };
+        let admission = self
+            .with_slices(id, Lookback::Admit, now, call, reply::admission)
+            .await;
+        admission.map_err(|error| connect::at(epoch, error))
+    }
+
+    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
+        let mut script = self.on_line(id, |scripts| &scripts.expire);
+        script.arg(epoch.0).arg(now).arg(CHUNK).arg(id.as_str());
+        let expiry = self.run(script).await.map(reply::expiry);
+        expiry.map_err(|error| connect::at(epoch, error))
+    }
+
+    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
+        let call = |first_slice: u64| {
+            let mut script = self.on_line(id, |scripts| &scripts.sweep);
+            script
+                .arg(epoch.0)
+                .arg(now)
+                .arg(cursor.0)
+                .arg(CHUNK)
+                .arg(first_slice);
+            script
+        };
+        let swept = self
+            .with_slices(id, Lookback::Sweep, now, call, reply::swept)
+            .await;
+        swept.map_err(|error| connect::at(epoch, error))
+    }
+
+    fn partitions(&self) -> u16 {
+        self.partitions
+    }
+
+    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>> {
+        let outbox = PartitionKeys::new(partition).outbox;
+        let mut range = ::redis::cmd("XRANGE");
+        range.arg(outbox).arg("-").arg("+").arg("COUNT").arg(limit);
+        reply::outbox(self.command(&range).await?)
+    }
+
+    async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {
+        let keys = PartitionKeys::new(partition);
+        let mut script = scripts().outbox_ack.prepare_invoke();
+        script.key(keys.outbox).key(keys.outbox_events).arg(ids);
+        self.run(script).await
+    }
+
+    async fn outbox_len(&self, partition: u16) -> Result<u64> {
+        let events = PartitionKeys::new(partition).outbox_events;
+        let count: Option<u64> = self.command(::redis::cmd("GET").arg(events)).await?;
+        Ok(count.unwrap_or(0))
+    }
+
+    async fn settings(&self) -> Result<Settings> {
+        let mut read = ::redis::cmd("HMGET");
+        read.arg(keys::settings())
+            .arg("tokenCountToMove")
+            .arg("tickMs");
+        let (token_count_to_move, tick_ms) = self.command(&read).await?;
+        Ok(Settings {
+            token_count_to_move,
+            tick_ms,
+        })
+    }
+
+    async fn set_settings(
+        &self,
+        token_count_to_move: Option<u32>,
+        tick_ms: Option<u32>,
+    ) -> Result<Settings> {
+        let given = [
+            ("tokenCountToMove", token_count_to_move),
+            ("tickMs", tick_ms),
+        ];
+        let given: Vec<(&str, u32)> = given
+            .into_iter()
+            .filter_map(|(field, value)| Some((field, value?)))
+            .collect();
+        if !given.is_empty() {
+            let mut set = ::redis::cmd("HSET");
+            set.arg(keys::settings()).arg(&given);
+            self.command::<()>(&set).await?;
+        }
+        self.settings().await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        self.command(&::redis::cmd("PING")).await
+    }
+
+    fn leases(&self) -> &Leases {
+        &self.leases
+    }
+}
+
+impl std::fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisStore")
+            .field("partitions", &self.partitions)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! An item as a hash.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use daegi_domain::{Item, ItemId, ItemName, Mode, OnRejoin, Policy};
+
+use crate::{Error, Result};
+
+/// A hash as HGETALL answers it.
+pub(super) type Hash = HashMap<String, String>;
+
+/// Absent is empty text; no field has empty text as a value.
+pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// The fields of a policy, in the names of its JSON.
+pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
+    let mode = match policy.mode {
+        Mode::Always => "always",
+        Mode::Auto => "auto",
+    };
+    let on_rejoin = match policy.on_rejoin {
+        OnRejoin::Keep => "keep",
+        OnRejoin::Requeue => "requeue",
+    };
+    vec![
+        ("mode", mode.to_owned()),
+        ("tokensPerTick", optional(policy.tokens_per_tick)),
+        ("maxActive", optional(policy.max_active)),
+        (
+            "admitUpToStock",
+            u8::from(policy.admit_up_to_stock).to_string(),
+        ),
+        ("passTtlSeconds", policy.pass_ttl_seconds.to_string()),
+        ("graceSeconds", policy.grace_seconds.to_string()),
+        ("missedKeepSeconds", policy.missed_keep_seconds.to_string()),
+        ("onRejoin", on_rejoin.to_owned()),
+        ("entryUrl", optional(policy.entry_url.as_ref())),
+    ]
+}
+
+/// The item in a hash; none if there is none or it was taken out.
+pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
+    if hash.get("removed").is_none_or(|removed| removed != "0") {
+        return Ok(None);
+    }
+    let text = |field| text(&hash, field);
+    Ok(Some(Item {
+        id: id.clone(),
+        name: ItemName::parse(text("name")?).map_err(|error| Error::corrupt(error.to_string()))?,
+        stock: number(&hash, "stock")?,
+        enabled: text("enabled")? == "1",
+        paused: text("paused")? == "1",
+        version: number(&hash, "version")?,
+        revision: number(&hash, "revision")?,
+        policy: Policy {
+            mode: if text("mode")? == "auto" {
+                Mode::Auto
+            } else {
+                Mode::Always
+            },
+            tokens_per_tick: maybe(&hash, "tokensPerTick")?,
+            max_active: maybe(&hash, "maxActive")?,
+            admit_up_to_stock: text("admitUpToStock")? == "1",
+            pass_ttl_seconds: number(&hash, "passTtlSeconds")?,
+            grace_seconds: number(&hash, "graceSeconds")?,
+            missed_keep_seconds: number(&hash, "missedKeepSeconds")?,
+            on_rejoin: match text("onRejoin")? {
+                "requeue" => OnRejoin::Requeue,
+                _ => OnRejoin::Keep,
+            },
+            entry_url: maybe(&hash, "entryUrl")?,
+        },
+    }))
+}
+
+fn text<'a>(hash: &'a Hash, field: &str) -> Result<&'a str> {
+    let value = hash.get(field).map(String::as_str);
+    value.ok_or_else(|| Error::corrupt(format!("an item without {field}")))
+}
+
+/// A field that must parse.
+pub(super) fn number<T: FromStr>(hash: &Hash, field: &str) -> Result<T> {
+    let value = text(hash, field)?;
+    value
+        .parse()
+        .map_err(|_| Error::corrupt(format!("an item whose {field} is {value:?}")))
+}
+
+fn maybe<T: FromStr>(hash: &Hash, field: &str) -> Result<Option<T>> {
+    match hash.get(field).map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some(_) => number(hash, field).map(Some),
+    }
+}

@@ -1,0 +1,94 @@
+//! Every key. All keys of a partition share its hash tag, so that a script's keys are always on
+//! one node of a Redis Cluster.
+
+use daegi_domain::ItemId;
+
+/// The keys of one partition.
+pub(super) struct PartitionKeys {
+    /// SET: lines that need the leader.
+    pub(super) active: String,
+    /// STREAM: batches of events nobody has published yet.
+    pub(super) outbox: String,
+    /// INTEGER: how many events those batches hold.
+    pub(super) outbox_events: String,
+    /// INTEGER: the epoch that leads.
+    pub(super) fence: String,
+    /// SET: the items there are.
+    pub(super) items: String,
+}
+
+/// The keys of one line.
+pub(super) struct LineKeys {
+    prefix: String,
+    partition: PartitionKeys,
+    /// HASH: the item, its policy, the line's counters.
+    pub(super) item: String,
+}
+
+impl PartitionKeys {
+    pub(super) fn new(partition: u16) -> Self {
+        let key = |name: &str| format!("daegi:{{p{partition:02}}}:{name}");
+        Self {
+            active: key("active"),
+            outbox: key("outbox"),
+            outbox_events: key("outbox-events"),
+            fence: key("fence"),
+            items: key("items"),
+        }
+    }
+}
+
+impl LineKeys {
+    pub(super) fn new(partition: u16, id: &ItemId) -> Self {
+        let prefix = format!("daegi:{{p{partition:02}}}:line:{id}:");
+        let item = format!("{prefix}item");
+        Self {
+            prefix,
+            partition: PartitionKeys::new(partition),
+            item,
+        }
+    }
+
+    /// The keys every script of a line is given, in the order of `scripts/line.lua`.
+    pub(super) fn all(&self) -> [String; 16] {
+        let key = |name: &str| format!("{}{name}", self.prefix);
+        [
+            self.item.clone(),
+            key("waiting"),       // ZSET user → number
+            key("returning"),     // ZSET user → number
+            key("missed"),        // HASH user → number:until
+            key("missed-until"),  // ZSET user → until
+            key("entered"),       // HASH user → number:at:expires
+            key("entered-until"), // ZSET user → expires
+            key("departed"),      // LIST of numbers, in the order of leaving
+            key("closed"),        // ZSET number:reason → when
+            key("births"),        // ZSET first number → slice
+            key("rate"),          // HASH bucket → people
+            self.partition.active.clone(),
+            self.partition.outbox.clone(),
+            self.partition.outbox_events.clone(),
+            self.partition.fence.clone(),
+            self.partition.items.clone(),
+        ]
+    }
+
+    /// HASH page → bits: who was seen during one slice of time. Expires by itself.
+    pub(super) fn slice(&self, slice: u64) -> String {
+        format!("{}seen:{slice}", self.prefix)
+    }
+}
+
+/// HASH: partitions and what applies to every line.
+pub(super) fn settings() -> &'static str {
+    "daegi:{p00}:settings"
+}
+
+/// INTEGER: the last epoch given to a leader.
+pub(super) fn epoch() -> &'static str {
+    "daegi:{p00}:epoch"
+}
+
+/// The lock behind the lease.
+pub(super) fn lease() -> &'static str {
+    "daegi:{p00}:lease"
+}

@@ -1,0 +1,290 @@
+//! What scripts answer, in the words of the crate. Every shape stands in the script's head.
+
+use ::redis::{FromRedisValue, Value, from_redis_value};
+use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
+
+use super::Sliced;
+use super::fields::{self, Hash};
+use crate::model::{
+    Admission, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, OutboxBatch, Place,
+    PolicyChange, Put, Refusal, Removed, Standing, Sweep, Totals,
+};
+use crate::{Error, Result};
+
+fn decode<T: FromRedisValue>(value: Value) -> Result<T> {
+    from_redis_value(value).map_err(|error| Error::corrupt(error.to_string()))
+}
+
+fn strange(what: &str, tag: &str) -> Error {
+    Error::corrupt(format!("{what} answered {tag:?}"))
+}
+
+pub(super) fn item_id(text: &str) -> Result<ItemId> {
+    ItemId::parse_stored(text).map_err(|error| Error::corrupt(error.to_string()))
+}
+
+/// A tag and, where something changed, the item.
+fn tagged_item(id: &ItemId, reply: Vec<Value>) -> Result<(String, Option<daegi_domain::Item>)> {
+    let mut reply = reply.into_iter();
+    let tag = decode(reply.next().unwrap_or(Value::Nil))?;
+    let hash = reply.next().map(decode::<Hash>).transpose()?;
+    Ok((tag, fields::item(id, hash.unwrap_or_default())?))
+}
+
+pub(super) fn put(id: &ItemId, reply: Vec<Value>) -> Result<Put> {
+    match tagged_item(id, reply)? {
+        (tag, Some(item)) if tag == "created" => Ok(Put::Created(item)),
+        (tag, Some(item)) if tag == "updated" => Ok(Put::Updated(item)),
+        (tag, None) if tag == "stale" => Ok(Put::Stale),
+        (tag, _) => Err(strange("put_item", &tag)),
+    }
+}
+
+pub(super) fn policy_change(id: &ItemId, reply: Vec<Value>) -> Result<PolicyChange> {
+    match tagged_item(id, reply)? {
+        (tag, Some(item)) if tag == "changed" => Ok(PolicyChange::Changed(item)),
+        (tag, None) if tag == "conflict" => Ok(PolicyChange::Conflict),
+        (tag, None) if tag == "notfound" => Ok(PolicyChange::NotFound),
+        (tag, _) => Err(strange("set_policy", &tag)),
+    }
+}
+
+pub(super) fn removed(tag: &str) -> Result<Removed> {
+    match tag {
+        "removed" => Ok(Removed::Yes),
+        "notfound" => Ok(Removed::NotFound),
+        "stale" => Ok(Removed::Stale),
+        other => Err(strange("remove_item", other)),
+    }
+}
+
+/// A tag followed by up to three numbers.
+struct Tagged(String, [u64; 3]);
+
+impl Tagged {
+    fn read(reply: Vec<Value>) -> Result<Self> {
+        let mut reply = reply.into_iter();
+        let tag = decode(reply.next().unwrap_or(Value::Nil))?;
+        let mut numbers = [0; 3];
+        for (slot, value) in numbers.iter_mut().zip(reply) {
+            *slot = decode(value)?;
+        }
+        Ok(Self(tag, numbers))
+    }
+}
+
+pub(super) fn joined(reply: Vec<Vec<Value>>) -> Result<Vec<Joined>> {
+    reply
+        .into_iter()
+        .map(|one| joined_one(Tagged::read(one)?))
+        .collect()
+}
+
+fn joined_one(Tagged(tag, [number, a, b]): Tagged) -> Result<Joined> {
+    let entered = |new| Joined::At {
+        number: Number(number),
+        new,
+        place: Place::Entered {
+            at: a,
+            expires_at: b,
+        },
+    };
+    Ok(match tag.as_str() {
+        "w" => Joined::At {
+            number: Number(number),
+            new: a == 1,
+            place: Place::Waiting { position: b },
+        },
+        "e" => entered(false),
+        "E" => entered(true),
+        "n" => Joined::Refused(Refusal::NotFound),
+        "d" => Joined::Refused(Refusal::Disabled),
+        "s" => Joined::Refused(Refusal::SoldOut),
+        other => return Err(strange("join", other)),
+    })
+}
+
+pub(super) fn standings(reply: Vec<Vec<Value>>) -> Result<Vec<Standing>> {
+    reply.into_iter().map(standing).collect()
+}
+
+fn standing(reply: Vec<Value>) -> Result<Standing> {
+    if let [_, Value::BulkString(reason)] = reply.as_slice() {
+        let code = String::from_utf8_lossy(reason);
+        let reason = EndReason::from_code(&code).ok_or_else(|| strange("resolve", &code))?;
+        return Ok(Standing::Ended(reason));
+    }
+    let Tagged(tag, [a, b, _]) = Tagged::read(reply)?;
+    Ok(match tag.as_str() {
+        "w" => Standing::At(Place::Waiting { position: a }),
+        "e" => Standing::At(Place::Entered {
+            at: a,
+            expires_at: b,
+        }),
+        "r" => Standing::Restarted,
+        "u" => Standing::Unknown,
+        "n" => Standing::NotFound,
+        other => return Err(strange("resolve", other)),
+    })
+}
+
+type SnapshotReply = (
+    Hash,
+    u64,
+    u64,
+    u64,
+    u64,
+    Vec<(u64, u32)>,
+    Vec<u64>,
+    u64,
+    bool,
+);
+
+pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>> {
+    if matches!(&reply, Value::Array(parts) if parts.is_empty()) {
+        return Ok(None);
+    }
+    let (hash, frontier, waiting, returning, entered, rate, departed, read, more): SnapshotReply =
+        decode(reply)?;
+    let base: u64 = fields::number(&hash, "base")?;
+    let (valid_from, tail) = (
+        fields::number(&hash, "validFrom")?,
+        fields::number(&hash, "tail")?,
+    );
+    Ok(fields::item(id, hash)?.map(|item| LineSnapshot {
+        item,
+        base: Number(base),
+        valid_from: Number(valid_from),
+        frontier: Number(frontier),
+        tail: Number(tail),
+        waiting,
+        returning,
+        entered,
+        rate: Rate::new(rate),
+        departed: departed.into_iter().map(Number).collect(),
+        cursor: DepartedCursor { base, read },
+        more,
+    }))
+}
+
+pub(super) fn counts(id: &ItemId, counted: Vec<u64>) -> Option<Counts> {
+    let [waiting, returning, missed, entered, joined, admitted, ended] = counted[..] else {
+        return None;
+    };
+    let totals = Totals {
+        joined,
+        admitted,
+        ended,
+    };
+    Some(Counts {
+        item: id.clone(),
+        waiting,
+        returning,
+        missed,
+        entered,
+        totals,
+    })
+}
+
+/// A script that looks back answers numbers, or `slices` and how far back it must look.
+fn sliced<T: FromRedisValue>(reply: Value) -> Result<Sliced<T>> {
+    match &reply {
+        Value::Array(parts) if matches!(parts.first(), Some(Value::BulkString(_))) => {
+            let (_, seconds): (String, u32) = decode(reply)?;
+            Ok(Sliced::Needs(seconds))
+        }
+        _ => Ok(Sliced::Done(decode(reply)?)),
+    }
+}
+
+pub(super) fn admission(reply: Value) -> Result<Sliced<Admission>> {
+    Ok(match sliced(reply)? {
+        Sliced::Done((admitted, missed, remaining, more, outbox_full)) => Sliced::Done(Admission {
+            admitted,
+            missed,
+            remaining,
+            more,
+            outbox_full,
+        }),
+        Sliced::Needs(seconds) => Sliced::Needs(seconds),
+    })
+}
+
+pub(super) fn swept(reply: Value) -> Result<Sliced<Sweep>> {
+    Ok(match sliced(reply)? {
+        Sliced::Done((abandoned, cursor)) => Sliced::Done(Sweep {
+            abandoned,
+            cursor: Number(cursor),
+        }),
+        Sliced::Needs(seconds) => Sliced::Needs(seconds),
+    })
+}
+
+pub(super) fn expiry((expired, abandoned, more, active): (u32, u32, bool, bool)) -> Expiry {
+    Expiry {
+        expired,
+        abandoned,
+        more,
+        active,
+    }
+}
+
+pub(super) fn outbox(entries: Vec<(String, Hash)>) -> Result<Vec<OutboxBatch>> {
+    entries
+        .into_iter()
+        .map(|(id, fields)| batch(id, &fields))
+        .collect()
+}
+
+fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
+    let item = item_id(fields.get("i").map_or("", String::as_str))?;
+    let at: Millis = fields::number(fields, "t")?;
+    let words = |field| {
+        fields
+            .get(field)
+            .map(|text| text.split(' ').collect::<Vec<_>>())
+    };
+    let events = match (words("a"), words("c")) {
+        (Some(people), None) => {
+            let expires_at = fields::number(fields, "e")?;
+            let activated = |pair: &[&str]| {
+                let (user, number) = ticket(pair)?;
+                Ok(LineEvent::Activated {
+                    user,
+                    number,
+                    at,
+                    expires_at,
+                })
+            };
+            people.chunks(2).map(activated).collect::<Result<_>>()?
+        }
+        (None, Some(people)) => people
+            .chunks(3)
+            .map(|one| closed(one, at))
+            .collect::<Result<_>>()?,
+        _ => return Err(Error::corrupt("an outbox record of no known kind")),
+    };
+    Ok(OutboxBatch { id, item, events })
+}
+
+fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {
+    let (user, number) = ticket(words)?;
+    let reason = words.get(2).and_then(|code| EndReason::from_code(code));
+    let reason = reason.ok_or_else(|| Error::corrupt("an end without a reason"))?;
+    Ok(LineEvent::Closed {
+        user,
+        number,
+        at,
+        reason,
+    })
+}
+
+fn ticket(words: &[&str]) -> Result<(UserId, Number)> {
+    let user = words.first().and_then(|user| UserId::parse(user).ok());
+    let number = words
+        .get(1)
+        .and_then(|number| number.parse().ok())
+        .map(Number);
+    user.zip(number)
+        .ok_or_else(|| Error::corrupt("an outbox record without user and number"))
+}

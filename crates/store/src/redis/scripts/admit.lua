@@ -1,0 +1,70 @@
+-- Lets people in: those who came back first, then from the frontier. Whoever was not seen within
+-- the grace period is put aside instead. Entry and event are one step.
+-- KEYS[17..]: slices of liveness from ARGV[6] on, to the one after the current.
+-- ARGV: 1 epoch · 2 quota · 3 most events the outbox may hold · 4 now · 5 most people per call ·
+--       6 the first slice in KEYS
+-- Reply: {admitted, missed, remaining, 0|1 more, 0|1 outbox full}, or
+--        {'slices', grace seconds} with nothing done, if KEYS do not reach back far enough
+if is_stale(ARGV[1]) then return STALE end
+local quota, outbox_max, now, chunk = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
+  'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds')
+if not item.id then return {0, 0, quota, 0, 0} end
+
+local outbox_room = outbox_max - tonumber(redis.call('GET', OUTBOX_EVENTS) or '0')
+if outbox_room <= 0 then return {0, 0, quota, 0, 1} end
+
+local grace = tonumber(item.graceSeconds or '0')
+local oldest = oldest_slice(now, grace)
+if grace > 0 and oldest < tonumber(ARGV[6]) then return {'slices', grace} end
+
+-- Those who passed through since the last tick have used their part of it.
+if item.through ~= '0' then
+  quota = math.max(0, quota - tonumber(item.through))
+  redis.call('HSET', ITEM, 'through', '0')
+end
+if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1' then
+  return {0, 0, quota, 0, 0}
+end
+
+local seen = function() return true end
+if grace > 0 then seen = seen_since(oldest, tonumber(ARGV[6])) end
+local ttl, keep = tonumber(item.passTtlSeconds), tonumber(item.missedKeepSeconds) * 1000
+
+local free = math.min(quota, room(item, redis.call('HLEN', ENTERED)), outbox_room)
+local admitted, missed = 0, 0
+
+local function put_aside(user, number)
+  if keep == 0 then
+    close(user, number, 'A', now)
+  else
+    redis.call('HSET', MISSED, user, txt(number) .. ':' .. txt(now + keep))
+    redis.call('ZADD', MISSED_UNTIL, now + keep, user)
+  end
+  missed = missed + 1
+end
+
+-- Serves the front of a queue until the quota or the chunk is used up or the queue is empty. As
+-- many are taken as can be let in; the places of those put aside go to the next round.
+local function serve(queue)
+  while admitted < free and admitted + missed < chunk do
+    local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed))
+    if #people == 0 then return end
+    for i = 1, #people, 2 do
+      local user, number = people[i], tonumber(people[i + 1])
+      if seen(number) then
+        enter(user, number, now, ttl)
+        admitted = admitted + 1
+      else
+        put_aside(user, number)
+      end
+    end
+  end
+end
+
+serve(RETURNING)
+serve(WAITING)
+if admitted + missed > 0 then moved(admitted + missed, now) end
+write_down(now, item.id)
+local left = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING)
+return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}

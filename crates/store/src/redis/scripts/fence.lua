@@ -1,0 +1,7 @@
+-- Lets an epoch lead one partition, unless a later one leads already.
+-- KEYS: 1 fence
+-- ARGV: 1 epoch
+-- Reply: 'OK'
+local held = tonumber(redis.call('GET', KEYS[1]) or '0')
+if tonumber(ARGV[1]) > held then redis.call('SET', KEYS[1], ARGV[1]) end
+return 'OK'

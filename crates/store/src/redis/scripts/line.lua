@@ -1,0 +1,202 @@
+-- The words every script of a line shares. Prepended to each of them, never run alone.
+--
+-- KEYS 1..16 are the line's keys in the order of keys.rs; KEYS 17.. are slices of liveness.
+-- Numbers are exact: Redis writes them with 17 digits, and txt() is used wherever Lua would
+-- turn one into text by itself (which keeps only 14).
+local ITEM, WAITING, RETURNING = KEYS[1], KEYS[2], KEYS[3]
+local MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local DEPARTED, CLOSED, BIRTHS, RATE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local ACTIVE, OUTBOX, OUTBOX_EVENTS, FENCE, ITEMS = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
+local SLICES = 17
+
+local PAGE = 8192
+local SLICE_MS, SLICES_KEPT = 15000, 244
+local BUCKET_MS, BUCKETS = 5000, 60
+local CLOSED_KEEP_MS = 3600000
+
+local function txt(number) return string.format('%.0f', number) end
+
+-- The named fields of the item as a table; absent ones are false.
+local function item_fields(...)
+  local values, item = redis.call('HMGET', ITEM, ...), {}
+  for i, name in ipairs({...}) do item[name] = values[i] end
+  return item
+end
+
+-- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
+-- the same step is heard of in that order.
+local closed, closed_marks, activated, activated_expires = {}, {}, {}, nil
+
+-- Ends a ticket that is nowhere any more.
+local function close(user, number, reason, now)
+  local n = txt(number)
+  closed[#closed + 1] = user .. ' ' .. n .. ' ' .. reason
+  closed_marks[#closed_marks + 1] = now
+  closed_marks[#closed_marks + 1] = n .. ':' .. reason
+end
+
+-- Lets a person in who is nowhere any more.
+local function enter(user, number, now, ttl_seconds)
+  local n, expires = txt(number), txt(now + ttl_seconds * 1000)
+  redis.call('HSET', ENTERED, user, n .. ':' .. txt(now) .. ':' .. expires)
+  redis.call('ZADD', ENTERED_UNTIL, expires, user)
+  activated[#activated + 1] = user .. ' ' .. n
+  activated_expires = expires
+end
+
+-- Writes what close() and enter() collected: counters, memory of ends, the outbox.
+local function write_down(now, id)
+  if #closed > 0 then
+    redis.call('ZADD', CLOSED, unpack(closed_marks))
+    redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
+    redis.call('HINCRBY', ITEM, 'ended', #closed)
+    redis.call('INCRBY', OUTBOX_EVENTS, #closed)
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
+  end
+  if #activated > 0 then
+    redis.call('HINCRBY', ITEM, 'admitted', #activated)
+    redis.call('INCRBY', OUTBOX_EVENTS, #activated)
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated,
+      'e', activated_expires, 'a', table.concat(activated, ' '))
+  end
+end
+
+-- number, entered at, expires at of a person inside; nil if not.
+local function parse_entry(text)
+  if not text then return nil end
+  local number, at, expires = string.match(text, '^(%d+):(%d+):(%d+)$')
+  return tonumber(number), tonumber(at), tonumber(expires)
+end
+
+-- number, until of a person who missed their turn; nil if not.
+local function parse_missed(text)
+  if not text then return nil end
+  local number, deadline = string.match(text, '^(%d+):(%d+)$')
+  return tonumber(number), tonumber(deadline)
+end
+
+-- The lowest number waiting, or nil.
+local function first_waiting()
+  return tonumber(redis.call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
+end
+
+-- Takes a person out of the line; a gap in its middle is written down.
+local function depart(user, number)
+  redis.call('ZREM', WAITING, user)
+  local first = first_waiting()
+  if first and first < number then redis.call('RPUSH', DEPARTED, txt(number)) end
+end
+
+local function forget_missed(user)
+  redis.call('HDEL', MISSED, user)
+  redis.call('ZREM', MISSED_UNTIL, user)
+end
+
+local function forget_entry(user)
+  redis.call('HDEL', ENTERED, user)
+  redis.call('ZREM', ENTERED_UNTIL, user)
+end
+
+-- How many more may be inside.
+local function room(item, inside)
+  local most = math.huge
+  if item.maxActive and item.maxActive ~= '' then most = tonumber(item.maxActive) - inside end
+  if item.admitUpToStock == '1' then most = math.min(most, tonumber(item.stock) - inside) end
+  return math.max(most, 0)
+end
+
+-- Counts people who left the front of the line.
+local function moved(people, now)
+  local bucket = math.floor(now / BUCKET_MS)
+  redis.call('HINCRBY', RATE, txt(bucket), people)
+  if redis.call('HLEN', RATE) > BUCKETS then
+    for _, at in ipairs(redis.call('HKEYS', RATE)) do
+      if tonumber(at) + BUCKETS < bucket then redis.call('HDEL', RATE, at) end
+    end
+  end
+end
+
+-- Whether this leader's term has ended.
+local function is_stale(epoch) return redis.call('GET', FENCE) ~= epoch end
+local STALE = redis.error_reply('STALE another leader has taken over')
+
+-- Marks one number as seen in the slice KEYS[17].
+local function mark(number)
+  local page = math.floor(number / PAGE)
+  local offset = number - page * PAGE
+  local at, mask = math.floor(offset / 8) + 1, 2 ^ (offset % 8)
+  local bits = redis.call('HGET', KEYS[SLICES], txt(page)) or ''
+  if #bits < at then bits = bits .. string.rep('\0', at - #bits) end
+  local byte = bit.bor(string.byte(bits, at), mask)
+  bits = string.sub(bits, 1, at - 1) .. string.char(byte) .. string.sub(bits, at + 1)
+  redis.call('HSET', KEYS[SLICES], txt(page), bits)
+  redis.call('PEXPIRE', KEYS[SLICES], (SLICES_KEPT + 1) * SLICE_MS)
+end
+
+-- A person who missed their turn comes back, ahead of the line.
+local function come_back(user, number)
+  forget_missed(user)
+  redis.call('ZADD', RETURNING, number, user)
+  mark(number)
+end
+
+-- The first number given within the last `seconds`; it and all later ones count as seen.
+local function fresh_from(oldest)
+  return tonumber(redis.call('ZRANGEBYSCORE', BIRTHS, oldest, '+inf', 'LIMIT', 0, 1)[1]) or math.huge
+end
+
+local function oldest_slice(now, seconds)
+  return math.max(0, math.floor(math.max(0, now - seconds * 1000) / SLICE_MS))
+end
+
+-- A function that tells whether a number was seen since slice `oldest`. KEYS[17] is the slice
+-- `first_key`, the keys after it are the following slices.
+local function seen_since(oldest, first_key)
+  local fresh, pages = fresh_from(oldest), {}
+  local function slices_of(page)
+    local slices = {}
+    for k = SLICES + oldest - first_key, #KEYS do
+      slices[#slices + 1] = redis.call('HGET', KEYS[k], txt(page)) or nil
+    end
+    return slices
+  end
+  return function(number)
+    if number >= fresh then return true end
+    local page = math.floor(number / PAGE)
+    pages[page] = pages[page] or slices_of(page)
+    local offset = number - page * PAGE
+    local at, mask = math.floor(offset / 8) + 1, 2 ^ (offset % 8)
+    for _, bits in ipairs(pages[page]) do
+      local byte = string.byte(bits, at)
+      if byte and bit.band(byte, mask) ~= 0 then return true end
+    end
+    return false
+  end, fresh
+end
+
+-- Sends everybody who waits away; people inside stay.
+local function restart()
+  local item = item_fields('tail', 'dropped')
+  local ended = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING) + redis.call('HLEN', MISSED)
+  redis.call('HINCRBY', ITEM, 'ended', ended)
+  redis.call('HSET', ITEM,
+    'dropped', txt(tonumber(item.dropped) + redis.call('LLEN', DEPARTED)),
+    'validFrom', txt(tonumber(item.tail) + 1))
+  redis.call('UNLINK', WAITING, RETURNING, MISSED, MISSED_UNTIL, DEPARTED, BIRTHS)
+end
+
+-- The item after a change, as HGETALL answers it.
+local function touched()
+  redis.call('HINCRBY', ITEM, 'revision', 1)
+  return redis.call('HGETALL', ITEM)
+end
+
+local function is_there()
+  return redis.call('HGET', ITEM, 'removed') == '0'
+end
+
+-- Versions may exceed what a double holds, so they are compared as decimal text.
+local function is_newer(version, stored)
+  if #version ~= #stored then return #version > #stored end
+  return version > stored
+end

@@ -1,0 +1,24 @@
+-- Adds marks to the slice KEYS[17].
+-- ARGV: page, its bits as bytes, …
+-- Reply: 'OK'
+if not is_there() then return 'OK' end
+
+local function merged(old, new)
+  if old == new then return new end
+  if #old < #new then old, new = new, old end
+  local parts = {}
+  for from = 1, #new, 64 do
+    local a, b = {string.byte(old, from, from + 63)}, {string.byte(new, from, from + 63)}
+    for i = 1, #b do a[i] = bit.bor(a[i], b[i]) end
+    parts[#parts + 1] = string.char(unpack(a))
+  end
+  parts[#parts + 1] = string.sub(old, #table.concat(parts) + 1)
+  return table.concat(parts)
+end
+
+for i = 1, #ARGV, 2 do
+  local old = redis.call('HGET', KEYS[SLICES], ARGV[i]) or ''
+  redis.call('HSET', KEYS[SLICES], ARGV[i], merged(old, ARGV[i + 1]))
+end
+redis.call('PEXPIRE', KEYS[SLICES], (SLICES_KEPT + 1) * SLICE_MS)
+return 'OK'

@@ -1,0 +1,7 @@
+-- Replaces an item's policy if nobody changed the item meanwhile.
+-- ARGV: 1 expected revision · 2.. policy field, value, …
+-- Reply: {'changed', HGETALL item}, {'conflict'} or {'notfound'}
+if not is_there() then return {'notfound'} end
+if redis.call('HGET', ITEM, 'revision') ~= ARGV[1] then return {'conflict'} end
+redis.call('HSET', ITEM, unpack(ARGV, 2))
+return {'changed', touched()}

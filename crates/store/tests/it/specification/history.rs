@@ -1,0 +1,214 @@
+use daegi_domain::{Mode, OnRejoin, Policy};
+use proptest::prelude::*;
+
+/// One thing that can happen. Items, users and tickets are indices into what the world knows.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Put {
+        item: usize,
+        stock: u32,
+        enabled: bool,
+        version: Option<u64>,
+        policy: Option<Policy>,
+    },
+    Remove {
+        item: usize,
+        version: Option<u64>,
+    },
+    Policy {
+        item: usize,
+        policy: Policy,
+        outdated: bool,
+    },
+    Pause {
+        item: usize,
+        paused: bool,
+    },
+    Reset {
+        item: usize,
+    },
+    Join {
+        item: usize,
+        users: Vec<usize>,
+    },
+    Crowd {
+        item: usize,
+        from: usize,
+        count: usize,
+    },
+    Snapshot {
+        item: usize,
+    },
+    Mark {
+        item: usize,
+        tickets: Vec<usize>,
+    },
+    MarkAll {
+        item: usize,
+        every: usize,
+    },
+    Resolve {
+        item: usize,
+        tickets: Vec<usize>,
+        off: u64,
+    },
+    Leave {
+        item: usize,
+        ticket: usize,
+        off: u64,
+    },
+    Complete {
+        item: usize,
+        ticket: usize,
+        cancelled: bool,
+    },
+    BeginTerm,
+    Admit {
+        item: usize,
+        quota: u32,
+        outbox_max: u64,
+        stale: bool,
+    },
+    Expire {
+        item: usize,
+        stale: bool,
+    },
+    Sweep {
+        item: usize,
+        stale: bool,
+    },
+    Ack {
+        partition: u16,
+        batches: usize,
+    },
+    Settings {
+        quota: Option<u32>,
+        tick_ms: Option<u32>,
+    },
+    Advance {
+        ms: i64,
+    },
+}
+
+impl Op {
+    /// An item on which a crowd can wait.
+    pub(crate) fn long_line() -> Self {
+        Self::Put {
+            item: 0,
+            stock: 100_000,
+            enabled: true,
+            version: None,
+            policy: None,
+        }
+    }
+}
+
+const ITEMS: usize = 3;
+const USERS: usize = 9;
+
+/// Up to a few hundred things that happen, beginning with open lines and a leader.
+pub(crate) fn history() -> impl Strategy<Value = Vec<Op>> {
+    let opening = (0..ITEMS)
+        .map(|item| put(Just(item), 0..8u32, Just(true)))
+        .collect::<Vec<_>>();
+    (opening, prop::collection::vec(op(), 1..400)).prop_map(|(opening, rest)| {
+        let leader = [Op::BeginTerm];
+        opening.into_iter().chain(leader).chain(rest).collect()
+    })
+}
+
+fn put(
+    item: impl Strategy<Value = usize>,
+    stock: impl Strategy<Value = u32>,
+    enabled: impl Strategy<Value = bool>,
+) -> impl Strategy<Value = Op> {
+    let version = prop_oneof![3 => Just(None), 2 => (0..6u64).prop_map(Some),
+        1 => (u64::MAX - 3..u64::MAX).prop_map(Some)];
+    (item, stock, enabled, version, prop::option::of(policy())).prop_map(
+        |(item, stock, enabled, version, policy)| Op::Put {
+            item,
+            stock,
+            enabled,
+            version,
+            policy,
+        },
+    )
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let quota = prop::option::of(1..4u32);
+    let most = prop::option::of(1..6u32);
+    (
+        any::<bool>(),
+        quota,
+        most,
+        any::<bool>(),
+        1..3u32,
+        0..4usize,
+        0..3usize,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(auto, tokens_per_tick, max_active, up_to_stock, ttl, grace, keep, requeue)| Policy {
+                mode: if auto { Mode::Auto } else { Mode::Always },
+                tokens_per_tick,
+                max_active,
+                admit_up_to_stock: up_to_stock,
+                pass_ttl_seconds: ttl * 30,
+                grace_seconds: [0, 10, 60, 1800][grace],
+                missed_keep_seconds: [0, 40, 300][keep],
+                on_rejoin: if requeue {
+                    OnRejoin::Requeue
+                } else {
+                    OnRejoin::Keep
+                },
+                entry_url: None,
+            },
+        )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let item = || 0..ITEMS;
+    let tickets = || prop::collection::vec(0..1000usize, 1..4);
+    // Mostly the ticket as it is, sometimes one that was never given.
+    let off = || prop_oneof![9 => Just(0u64), 1 => 1..50u64];
+    let stale = || prop::bool::weighted(0.08);
+    let outbox_max = || prop_oneof![8 => Just(1_000_000u64), 1 => 0..6u64];
+    let advance = prop_oneof![
+        4 => 0..2_000i64,
+        3 => Just(16_000i64),
+        2 => Just(61_000i64),
+        1 => Just(400_000i64),
+        1 => Just(3_700_000i64),
+        1 => -7_000..0i64,
+    ];
+    prop_oneof![
+        20 => (item(), prop::collection::vec(0..USERS, 1..6))
+            .prop_map(|(item, users)| Op::Join { item, users }),
+        14 => (item(), 0..6u32, outbox_max(), stale())
+            .prop_map(|(item, quota, outbox_max, stale)| Op::Admit { item, quota, outbox_max, stale }),
+        10 => advance.prop_map(|ms| Op::Advance { ms }),
+        8 => (item(), tickets(), off())
+            .prop_map(|(item, tickets, off)| Op::Resolve { item, tickets, off }),
+        8 => (item(), tickets()).prop_map(|(item, tickets)| Op::Mark { item, tickets }),
+        6 => (item(), stale()).prop_map(|(item, stale)| Op::Expire { item, stale }),
+        5 => (item(), stale()).prop_map(|(item, stale)| Op::Sweep { item, stale }),
+        6 => (item(), 0..1000usize, off())
+            .prop_map(|(item, ticket, off)| Op::Leave { item, ticket, off }),
+        6 => (item(), 0..1000usize, any::<bool>())
+            .prop_map(|(item, ticket, cancelled)| Op::Complete { item, ticket, cancelled }),
+        6 => item().prop_map(|item| Op::Snapshot { item }),
+        4 => put(item(), 0..8u32, prop::bool::weighted(0.8)),
+        2 => (item(), policy(), any::<bool>())
+            .prop_map(|(item, policy, outdated)| Op::Policy { item, policy, outdated }),
+        2 => (item(), any::<bool>()).prop_map(|(item, paused)| Op::Pause { item, paused }),
+        1 => item().prop_map(|item| Op::Reset { item }),
+        1 => (item(), prop::option::of(0..8u64))
+            .prop_map(|(item, version)| Op::Remove { item, version }),
+        1 => Just(Op::BeginTerm),
+        2 => (0..super::super::support::PARTITIONS, 0..4usize)
+            .prop_map(|(partition, batches)| Op::Ack { partition, batches }),
+        1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
+            .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
+    ]
+}

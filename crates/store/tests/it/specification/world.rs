@@ -1,0 +1,377 @@
+use std::fmt::Debug;
+
+use daegi_domain::{
+    EndReason, ItemChange, ItemId, ItemName, LineEvent, Number, SeenPage, Settings, UserId,
+};
+use daegi_store::{
+    DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Result, Store,
+};
+use daegi_testkit::Redis;
+
+use super::fairness::Fairness;
+use super::history::Op;
+use crate::support::{PARTITIONS, SETTINGS, START, item, user};
+
+/// What went wrong, in words.
+pub(crate) type Wrong = String;
+
+/// Two stores that must not be told apart, and a clock.
+pub(crate) struct World {
+    pub(super) memory: MemoryStore,
+    redis: RedisStore,
+    pub(super) now: u64,
+    pub(super) items: Vec<ItemId>,
+    users: Vec<UserId>,
+    /// Every ticket ever given, per item.
+    pub(super) tickets: Vec<Vec<(UserId, Number)>>,
+    cursors: Vec<DepartedCursor>,
+    sweeps: Vec<Number>,
+    settings: Settings,
+    epoch: Epoch,
+    fairness: Fairness,
+}
+
+/// Asks both stores the same and insists on the same answer.
+macro_rules! both {
+    ($world:expr, $store:ident => $ask:expr) => {{
+        let specified = {
+            let $store = &$world.memory;
+            $ask.await
+        };
+        let found = {
+            let $store = &$world.redis;
+            $ask.await
+        };
+        same(specified, found)
+    }};
+}
+
+fn same<T: PartialEq + Debug>(
+    specified: Result<T>,
+    found: Result<T>,
+) -> std::result::Result<T, Wrong> {
+    // Errors are compared by what they say; both stores must refuse a stale epoch alike.
+    let specified = specified.map_err(|error| error.to_string());
+    let found = found.map_err(|error| error.to_string());
+    if specified == found {
+        return specified.map_err(|refused| format!("refused: {refused}"));
+    }
+    Err(format!(
+        "specified {specified:?}, but redis answers {found:?}"
+    ))
+}
+
+/// A refusal both agree on is an answer, not a failure.
+fn refused_alike<T>(
+    answer: std::result::Result<T, Wrong>,
+) -> std::result::Result<Option<T>, Wrong> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(wrong) if wrong.starts_with("refused: ") => Ok(None),
+        Err(wrong) => Err(wrong),
+    }
+}
+
+impl World {
+    pub(crate) async fn new(server: &Redis) -> Self {
+        let mut connection = server.connection().await.unwrap();
+        redis::cmd("FLUSHALL")
+            .query_async::<()>(&mut connection)
+            .await
+            .unwrap();
+        let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
+        Self {
+            memory: MemoryStore::new(PARTITIONS, SETTINGS),
+            redis: RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
+                .await
+                .unwrap(),
+            now: START,
+            tickets: vec![Vec::new(); items.len()],
+            cursors: vec![DepartedCursor::default(); items.len()],
+            sweeps: vec![Number(0); items.len()],
+            fairness: Fairness::new(items.len()),
+            items,
+            users: (0..9)
+                .map(|n| user(&format!("u-{n}@x:{}", n * n)))
+                .collect(),
+            settings: SETTINGS,
+            epoch: Epoch(0),
+        }
+    }
+
+    /// One step on both stores; then the line must still be fair.
+    pub(crate) async fn step(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
+        self.run(op).await?;
+        let mut fairness = std::mem::take(&mut self.fairness);
+        let judged = fairness.judge(self).await;
+        self.fairness = fairness;
+        judged
+    }
+
+    async fn run(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
+        match op {
+            Op::Put { .. } | Op::Remove { .. } | Op::Policy { .. } => self.change_item(op).await,
+            Op::Pause { item, paused } => {
+                both!(self, store => store.set_paused(&self.items[*item], *paused)).map(drop)
+            }
+            Op::Reset { item } => {
+                both!(self, store => store.reset(&self.items[*item], self.now)).map(drop)
+            }
+            Op::Join { item, users } => {
+                let users: Vec<_> = users
+                    .iter()
+                    .map(|index| self.users[*index].clone())
+                    .collect();
+                self.join(*item, &users).await
+            }
+            Op::Crowd { item, from, count } => {
+                let crowd: Vec<_> = (*from..from + count)
+                    .map(|n| user(&format!("c{n}")))
+                    .collect();
+                for batch in crowd.chunks(256) {
+                    self.join(*item, batch).await?;
+                }
+                Ok(())
+            }
+            Op::Snapshot { item } => self.snapshot(*item).await,
+            Op::Mark { item, tickets } => self.mark(*item, self.numbers(*item, tickets)).await,
+            Op::MarkAll { item, every } => {
+                let numbers = self.tickets[*item]
+                    .iter()
+                    .step_by(*every)
+                    .map(|one| one.1)
+                    .collect();
+                self.mark(*item, numbers).await
+            }
+            Op::Resolve { item, tickets, off } => self.resolve(*item, tickets, *off).await,
+            Op::Leave { item, ticket, off } => {
+                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                    return Ok(());
+                };
+                let number = Number(number.0 + off);
+                both!(self, store => store.leave(&self.items[*item], &user, number, self.now))
+                    .map(drop)
+            }
+            Op::Complete {
+                item,
+                ticket,
+                cancelled,
+            } => {
+                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                    return Ok(());
+                };
+                let reason = if *cancelled {
+                    EndReason::Left
+                } else {
+                    EndReason::Completed
+                };
+                let (id, now) = (&self.items[*item], self.now);
+                both!(self, store => store.complete(id, &user, number, reason, now)).map(drop)
+            }
+            Op::BeginTerm => {
+                self.epoch = both!(self, store => store.begin_term())?;
+                Ok(())
+            }
+            Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
+            Op::Ack { partition, batches } => self.ack(*partition, *batches).await,
+            Op::Settings { quota, tick_ms } => {
+                self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
+                Ok(())
+            }
+            Op::Advance { ms } => {
+                self.now = self.now.saturating_add_signed(*ms);
+                Ok(())
+            }
+        }
+    }
+
+    async fn change_item(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
+        match op {
+            Op::Put {
+                item,
+                stock,
+                enabled,
+                version,
+                policy,
+            } => {
+                let change = ItemChange {
+                    id: self.items[*item].clone(),
+                    name: ItemName::parse("콘서트 8 pm").unwrap(),
+                    stock: *stock,
+                    enabled: *enabled,
+                    version: *version,
+                    policy: policy.clone(),
+                };
+                both!(self, store => store.put_item(&change, self.now)).map(drop)
+            }
+            Op::Remove { item, version } => {
+                let (id, now) = (&self.items[*item], self.now);
+                both!(self, store => store.remove_item(id, *version, now)).map(drop)
+            }
+            Op::Policy {
+                item,
+                policy,
+                outdated,
+            } => {
+                let id = &self.items[*item];
+                let current = both!(self, store => store.item(id))?;
+                let revision = current.map_or(0, |item| item.revision) + u64::from(*outdated);
+                both!(self, store => store.set_policy(id, policy, revision)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn join(&mut self, item: usize, users: &[UserId]) -> std::result::Result<(), Wrong> {
+        let (id, now, settings) = (&self.items[item], self.now, &self.settings);
+        let answers = both!(self, store => store.join(id, users, settings, now))?;
+        for (user, answer) in users.iter().zip(answers) {
+            if let Joined::At {
+                number, new: true, ..
+            } = answer
+            {
+                self.tickets[item].push((user.clone(), number));
+            }
+        }
+        Ok(())
+    }
+
+    async fn snapshot(&mut self, item: usize) -> std::result::Result<(), Wrong> {
+        let cursor = self.cursors[item];
+        let snapshot = both!(self, store => store.snapshot(&self.items[item], cursor))?;
+        self.cursors[item] = snapshot.map_or(cursor, |snapshot| snapshot.cursor);
+        Ok(())
+    }
+
+    async fn mark(&mut self, item: usize, numbers: Vec<Number>) -> std::result::Result<(), Wrong> {
+        let pages = SeenPage::of(numbers);
+        both!(self, store => store.mark_seen(&self.items[item], &pages, self.now))
+    }
+
+    async fn resolve(
+        &mut self,
+        item: usize,
+        tickets: &[usize],
+        off: u64,
+    ) -> std::result::Result<(), Wrong> {
+        let asked: Vec<_> = tickets
+            .iter()
+            .filter_map(|index| self.ticket(item, *index))
+            .map(|(user, number)| (user, Number(number.0 + off)))
+            .collect();
+        both!(self, store => store.resolve(&self.items[item], &asked, self.now)).map(drop)
+    }
+
+    async fn lead(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
+        let term = |stale: &bool| Epoch(self.epoch.0 - u64::from(*stale && self.epoch.0 > 0));
+        let now = self.now;
+        match op {
+            Op::Admit {
+                item,
+                quota,
+                outbox_max,
+                stale,
+            } => {
+                let (id, epoch) = (&self.items[*item], term(stale));
+                let answer = both!(self, store => store.admit(epoch, id, *quota, *outbox_max, now));
+                if let Some(admission) = refused_alike(answer)?
+                    && admission.admitted > 0
+                {
+                    self.fairness.check_capacity(&self.memory, id).await?;
+                }
+                Ok(())
+            }
+            Op::Expire { item, stale } => {
+                let (id, epoch) = (&self.items[*item], term(stale));
+                refused_alike(both!(self, store => store.expire(epoch, id, now))).map(drop)
+            }
+            Op::Sweep { item, stale } => {
+                let (id, epoch, cursor) = (&self.items[*item], term(stale), self.sweeps[*item]);
+                let answer = both!(self, store => store.sweep(epoch, id, cursor, now));
+                let next = refused_alike(answer)?.map(|sweep| sweep.cursor);
+                self.sweeps[*item] = next.unwrap_or(cursor);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn ack(&mut self, partition: u16, batches: usize) -> std::result::Result<(), Wrong> {
+        let (specified, found) = self.outboxes(partition).await?;
+        let ids = |outbox: &[OutboxBatch]| -> Vec<String> {
+            outbox
+                .iter()
+                .take(batches)
+                .map(|batch| batch.id.clone())
+                .collect()
+        };
+        self.memory
+            .outbox_ack(partition, &ids(&specified))
+            .await
+            .unwrap();
+        self.redis
+            .outbox_ack(partition, &ids(&found))
+            .await
+            .unwrap();
+        // A second confirmation of the same batches must change nothing.
+        self.redis
+            .outbox_ack(partition, &ids(&found))
+            .await
+            .unwrap();
+        Ok(())
+    }
+
+    /// Both outboxes of a partition; they must hold the same events in the same batches.
+    async fn outboxes(
+        &self,
+        partition: u16,
+    ) -> std::result::Result<(Vec<OutboxBatch>, Vec<OutboxBatch>), Wrong> {
+        let specified = self.memory.outbox_read(partition, 100_000).await.unwrap();
+        let found = self.redis.outbox_read(partition, 100_000).await.unwrap();
+        let contents = |outbox: &[OutboxBatch]| -> Vec<(ItemId, Vec<LineEvent>)> {
+            outbox
+                .iter()
+                .map(|batch| (batch.item.clone(), batch.events.clone()))
+                .collect()
+        };
+        if contents(&specified) != contents(&found) {
+            return Err(format!(
+                "outbox {partition}: specified {specified:?}, redis has {found:?}"
+            ));
+        }
+        both!(self, store => store.outbox_len(partition))?;
+        Ok((specified, found))
+    }
+
+    /// After the last step everything that can be asked is asked.
+    pub(crate) async fn finish(&mut self) -> std::result::Result<(), Wrong> {
+        both!(self, store => store.items())?;
+        both!(self, store => store.active_lines())?;
+        both!(self, store => store.settings())?;
+        both!(self, store => store.counts(&self.items))?;
+        for partition in 0..PARTITIONS {
+            self.outboxes(partition).await?;
+        }
+        for item in 0..self.items.len() {
+            let start = DepartedCursor::default();
+            both!(self, store => store.snapshot(&self.items[item], start))?;
+            let tickets = &self.tickets[item];
+            let standings =
+                both!(self, store => store.resolve(&self.items[item], tickets, self.now))?;
+            Fairness::check_one_place_each(tickets, &standings)?;
+        }
+        Ok(())
+    }
+
+    fn ticket(&self, item: usize, index: usize) -> Option<(UserId, Number)> {
+        let tickets = &self.tickets[item];
+        (!tickets.is_empty()).then(|| tickets[index % tickets.len()].clone())
+    }
+
+    fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
+        tickets
+            .iter()
+            .filter_map(|index| Some(self.ticket(item, *index)?.1))
+            .collect()
+    }
+}

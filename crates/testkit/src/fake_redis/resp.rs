@@ -1,0 +1,56 @@
+//! As much of the Redis protocol as a fake needs: commands in, a bulk string out.
+
+use std::io::{self, ErrorKind};
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+
+/// The next command as its words, or `None` when the client has gone. Commands are arrays of bulk
+/// strings: `*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n`.
+pub(super) async fn read_command<R>(reader: &mut R) -> io::Result<Option<Vec<String>>>
+where
+    R: AsyncBufRead + Unpin,
+{
+    let Some(count) = read_length(reader, '*').await? else {
+        return Ok(None);
+    };
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let length = read_length(reader, '$')
+            .await?
+            .ok_or(ErrorKind::UnexpectedEof)?;
+        words.push(read_word(reader, length).await?);
+    }
+    Ok(Some(words))
+}
+
+/// A bulk string.
+pub(super) fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+async fn read_length<R>(reader: &mut R, mark: char) -> io::Result<Option<usize>>
+where
+    R: AsyncBufRead + Unpin,
+{
+    let mut line = String::new();
+    if reader.read_line(&mut line).await? == 0 {
+        return Ok(None);
+    }
+    let length = line
+        .trim_end()
+        .strip_prefix(mark)
+        .and_then(|text| text.parse().ok());
+    length
+        .map(Some)
+        .ok_or_else(|| ErrorKind::InvalidData.into())
+}
+
+async fn read_word<R>(reader: &mut R, length: usize) -> io::Result<String>
+where
+    R: AsyncBufRead + Unpin,
+{
+    let mut word = vec![0; length + "\r\n".len()];
+    reader.read_exact(&mut word).await?;
+    word.truncate(length);
+    Ok(String::from_utf8_lossy(&word).into_owned())
+}

@@ -1,0 +1,191 @@
+//! A real `redis-server` of a test's own: empty, on a free port, gone with the value.
+
+mod info;
+
+use std::collections::HashMap;
+use std::io;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use redis::aio::MultiplexedConnection;
+use tempfile::TempDir;
+use tokio::time::{Instant, sleep};
+
+use crate::port::free_port;
+
+const BINARY: &str = "redis-server";
+
+/// How long a server may take to answer, on a machine that is busy with many tests.
+const START_DEADLINE: Duration = Duration::from_secs(20);
+
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How often another port is tried when somebody was faster.
+const ATTEMPTS: usize = 10;
+
+/// A running Redis without persistence. Dropping it ends the server.
+#[derive(Debug)]
+pub struct Redis {
+    port: u16,
+    dir: TempDir,
+    server: Option<Child>,
+}
+
+/// A Redis, or `None` after one loud line where `redis-server` is not installed: a laptop without
+/// it still runs the other tests.
+///
+/// # Panics
+/// If Redis is installed and does not start, or is missing where `CI=true`: a build that skips
+/// its tests must not be green.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub async fn redis_or_loud() -> Option<Redis> {
+    match Redis::start().await {
+        Ok(redis) => Some(redis),
+        Err(error) if is_missing(&error) && !in_ci() => {
+            eprintln!("!!! SKIPPED: {BINARY} is not installed, this test has checked NOTHING !!!");
+            None
+        }
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
+impl Redis {
+    /// Starts a server and waits until it answers.
+    ///
+    /// # Errors
+    /// If `redis-server` is missing or does not start.
+    pub async fn start() -> anyhow::Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let mut redis = Self {
+                port: free_port(),
+                dir: tempfile::tempdir()?,
+                server: None,
+            };
+            if redis.launch().await? {
+                return Ok(redis);
+            }
+        }
+        bail!("{BINARY} found no port in {ATTEMPTS} attempts")
+    }
+
+    /// The address for clients.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// The port on the loopback interface; it stays the same through an outage.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Kills the server without a goodbye, as an outage does. Its data is lost.
+    pub fn stop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            // Both fail only for a server that is gone already.
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+    }
+
+    /// Starts an empty server on the same port.
+    ///
+    /// # Errors
+    /// If it does not start, or somebody took the port in the meantime.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        self.stop();
+        if !self.launch().await? {
+            bail!("port {} was taken during the outage", self.port);
+        }
+        Ok(())
+    }
+
+    /// A new connection.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn connection(&self) -> redis::RedisResult<MultiplexedConnection> {
+        let client = redis::Client::open(self.url())?;
+        client.get_multiplexed_async_connection().await
+    }
+
+    /// How often each command has been called, by its name in lower case. Asking adds an `info`.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub async fn commandstats(&self) -> anyhow::Result<HashMap<String, u64>> {
+        let text = self.info("commandstats").await?;
+        Ok(info::calls(&text))
+    }
+
+    async fn info(&self, section: &str) -> redis::RedisResult<String> {
+        let mut connection = self.connection().await?;
+        let mut command = redis::cmd("INFO");
+        command.arg(section).query_async(&mut connection).await
+    }
+
+    /// Starts the server on our port; `false` if it ended at once, because the port was taken.
+    async fn launch(&mut self) -> anyhow::Result<bool> {
+        let server = spawn(self.port, &self.dir).with_context(|| format!("cannot run {BINARY}"))?;
+        let pid = server.id().to_string();
+        let server = self.server.insert(server);
+        let deadline = Instant::now() + START_DEADLINE;
+        while Instant::now() < deadline {
+            if server.try_wait()?.is_some() {
+                self.server = None;
+                return Ok(false);
+            }
+            if answering_process(self.port).await.as_ref() == Some(&pid) {
+                return Ok(true);
+            }
+            sleep(PAUSE).await;
+        }
+        bail!("{BINARY} did not answer within {START_DEADLINE:?}")
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn spawn(port: u16, dir: &TempDir) -> io::Result<Child> {
+    Command::new(BINARY)
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
+        .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
+        .arg("--dir")
+        .arg(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+}
+
+/// The id of the process that answers on a port. A server of another test may sit on it while
+/// ours is about to give up, so an answer alone proves nothing.
+async fn answering_process(port: u16) -> Option<String> {
+    let client = redis::Client::open(("127.0.0.1", port)).ok()?;
+    let mut connection = client.get_multiplexed_async_connection().await.ok()?;
+    let mut command = redis::cmd("INFO");
+    let text: String = command
+        .arg("server")
+        .query_async(&mut connection)
+        .await
+        .ok()?;
+    info::field(&text, "process_id").map(str::to_owned)
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<io::Error>();
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where tests run is no configuration of daegi"
+)]
+fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}

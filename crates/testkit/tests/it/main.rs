@@ -1,0 +1,88 @@
+//! The test kit tested: a real Redis through an outage, and a fake one.
+
+use std::time::Duration;
+
+use daegi_testkit::{FakeRedis, eventually, redis_or_loud};
+use redis::AsyncCommands;
+
+#[tokio::test]
+async fn a_redis_is_empty_counts_its_commands_and_survives_an_outage_on_its_port() {
+    let Some(mut redis) = redis_or_loud().await else {
+        return;
+    };
+    let mut connection = redis.connection().await.unwrap();
+    let _: () = connection.set("place", 1).await.unwrap();
+    assert_eq!(redis.commandstats().await.unwrap()["set"], 1);
+
+    let port = redis.port();
+    redis.stop();
+    assert!(redis.connection().await.is_err());
+
+    redis.start_again().await.unwrap();
+    assert_eq!(redis.port(), port);
+    let mut connection = redis.connection().await.unwrap();
+    let place: Option<u32> = connection.get("place").await.unwrap();
+    assert_eq!(place, None);
+}
+
+#[tokio::test]
+async fn two_redis_servers_do_not_share_anything() {
+    let (Some(one), Some(other)) = (redis_or_loud().await, redis_or_loud().await) else {
+        return;
+    };
+    let _: () = one
+        .connection()
+        .await
+        .unwrap()
+        .set("place", 1)
+        .await
+        .unwrap();
+    let exists: bool = other
+        .connection()
+        .await
+        .unwrap()
+        .exists("place")
+        .await
+        .unwrap();
+    assert!(!exists);
+}
+
+#[tokio::test]
+async fn a_dropped_redis_is_gone() {
+    let Some(redis) = redis_or_loud().await else {
+        return;
+    };
+    let address = ("127.0.0.1", redis.port());
+    drop(redis);
+    eventually(
+        Duration::from_secs(5),
+        "the port is closed",
+        || async move { tokio::net::TcpStream::connect(address).await.is_err() },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_fake_redis_has_the_version_it_is_told() {
+    let fake = FakeRedis::start("5.0.14").await.unwrap();
+    let client = redis::Client::open(fake.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let info: String = redis::cmd("INFO")
+        .arg("server")
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert!(info.contains("redis_version:5.0.14"), "{info}");
+    let pong: String = redis::cmd("PING")
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(pong, "PONG");
+    let other: String = redis::cmd("SET")
+        .arg("a")
+        .arg("b")
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(other, "OK");
+}
