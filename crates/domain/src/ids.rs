@@ -69,39 +69,21 @@ impl ItemId {
     /// Parses an id that came from outside.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let id = Self::parse_stored(text)?;
-        if id.is_reserved() {
-            Err(IdError::Reserved)
-        } else {
-            Ok(id)
-        }
+        if id.is_reserved() { Err(IdError::Reserved) } else { Ok(id) }
     }
 
     /// Parses an id that daegi itself wrote, reserved ones included.
     pub fn parse_stored(text: &str) -> Result<Self, IdError> {
-        check(
-            "itemId",
-            text,
-            Self::MAX_LEN,
-            is_item_char,
-            "A-Z a-z 0-9 . _ ~ -",
-        )?;
+        check("itemId", text, Self::MAX_LEN, is_item_char, "A-Z a-z 0-9 . _ ~ -")?;
         Ok(Self(text.into()))
     }
 
     /// An id for daegi's own use. Characters outside the alphabet become `_`.
     pub fn reserved(suffix: &str) -> Self {
         let keep = |c: char| {
-            if c.is_ascii() && is_item_char(c as u8) {
-                c
-            } else {
-                '_'
-            }
+            if c.is_ascii() && is_item_char(c as u8) { c } else { '_' }
         };
-        let text: String = RESERVED
-            .chars()
-            .chain(suffix.chars().map(keep))
-            .take(64)
-            .collect();
+        let text: String = RESERVED.chars().chain(suffix.chars().map(keep)).take(64).collect();
         Self(text.into())
     }
 
@@ -122,13 +104,7 @@ impl UserId {
 
     /// Parses an id.
     pub fn parse(text: &str) -> Result<Self, IdError> {
-        check(
-            "userId",
-            text,
-            Self::MAX_LEN,
-            is_user_char,
-            "A-Z a-z 0-9 . _ ~ - @ : +",
-        )?;
+        check("userId", text, Self::MAX_LEN, is_user_char, "A-Z a-z 0-9 . _ ~ - @ : +")?;
         Ok(Self(text.into()))
     }
 
@@ -173,18 +149,10 @@ fn check(
         return Err(IdError::Empty { what });
     }
     if let Some(found) = text.chars().find(|c| !c.is_ascii() || !allows(*c as u8)) {
-        return Err(IdError::Forbidden {
-            what,
-            found,
-            allowed,
-        });
+        return Err(IdError::Forbidden { what, found, allowed });
     }
     if text.len() > max {
-        return Err(IdError::TooLong {
-            what,
-            length: text.len(),
-            max,
-        });
+        return Err(IdError::TooLong { what, length: text.len(), max });
     }
     Ok(())
 }
@@ -261,18 +229,8 @@ mod tests {
         for good in ["a", "A-1", "con.cert_2026~x", &"x".repeat(64)] {
             assert_eq!(ItemId::parse(good).unwrap().as_str(), good);
         }
-        for bad in [
-            "",
-            " ",
-            "a b",
-            "a/b",
-            "a@b",
-            "é",
-            "a\n",
-            "콘서트",
-            "a\0",
-            &"x".repeat(65),
-        ] {
+        for bad in ["", " ", "a b", "a/b", "a@b", "é", "a\n", "콘서트", "a\0", &"x".repeat(65)]
+        {
             assert!(ItemId::parse(bad).is_err(), "{bad:?} must be refused");
         }
         for good in ["kim@example.com", "user:1+2", "a-b-c", &"x".repeat(128)] {
@@ -294,9 +252,6 @@ mod tests {
     #[test]
     fn errors_say_what_is_wrong() {
         let error = UserId::parse("kim lee").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "userId contains ' ', allowed are A-Z a-z 0-9 . _ ~ - @ : +"
-        );
+        assert_eq!(error, "userId contains ' ', allowed are A-Z a-z 0-9 . _ ~ - @ : +");
     }
 }

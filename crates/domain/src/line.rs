@@ -54,9 +54,7 @@ impl Settings {
 
     /// How many of this item's line are let in per tick.
     pub fn quota(&self, item: &Item) -> u32 {
-        item.policy
-            .tokens_per_tick
-            .unwrap_or(self.token_count_to_move)
+        item.policy.tokens_per_tick.unwrap_or(self.token_count_to_move)
     }
 }
 
@@ -71,10 +69,7 @@ pub struct Departed {
 impl Departed {
     /// None departed yet of the line whose counter started at `base`.
     pub fn new(base: Number) -> Self {
-        Self {
-            base: base.0,
-            offsets: RoaringBitmap::new(),
-        }
+        Self { base: base.0, offsets: RoaringBitmap::new() }
     }
 
     /// Adds a number.
@@ -89,8 +84,7 @@ impl Departed {
 
     /// How many departed numbers lie in `[from, to)`.
     pub fn count_between(&self, from: Number, to: Number) -> u64 {
-        self.offsets
-            .range_cardinality(self.offset(from)..self.offset(to))
+        self.offsets.range_cardinality(self.offset(from)..self.offset(to))
     }
 
     /// Forgets what the frontier has passed.
@@ -132,10 +126,7 @@ mod tests {
         }
         assert_eq!(position(0, Number(1001), &departed, Number(1001)), 1);
         assert_eq!(position(0, Number(1001), &departed, Number(1003)), 2);
-        assert_eq!(
-            position(2, Number(1001), &departed, Number(1011)),
-            2 + 10 - 3 + 1
-        );
+        assert_eq!(position(2, Number(1001), &departed, Number(1011)), 2 + 10 - 3 + 1);
         departed.forget_below(Number(1006));
         assert_eq!(departed.len(), 1);
         assert_eq!(position(0, Number(1006), &departed, Number(1011)), 5);

@@ -24,10 +24,7 @@ pub struct SeenPage {
 impl SeenPage {
     /// A page on which nobody was seen.
     pub fn new(page: u64) -> Self {
-        Self {
-            page,
-            words: Box::new([0; WORDS]),
-        }
+        Self { page, words: Box::new([0; WORDS]) }
     }
 
     /// The pages on which these numbers are seen.
@@ -35,13 +32,10 @@ impl SeenPage {
         let mut pages: Vec<Self> = Vec::new();
         for number in numbers {
             let page = number.0 / PAGE_NUMBERS;
-            let index = pages
-                .iter()
-                .position(|known| known.page == page)
-                .unwrap_or_else(|| {
-                    pages.push(Self::new(page));
-                    pages.len() - 1
-                });
+            let index = pages.iter().position(|known| known.page == page).unwrap_or_else(|| {
+                pages.push(Self::new(page));
+                pages.len() - 1
+            });
             pages[index].set(number);
         }
         pages
@@ -61,18 +55,12 @@ impl SeenPage {
 
     /// Adds the marks of the same page, seen elsewhere.
     pub fn merge(&mut self, other: &Self) {
-        self.words
-            .iter_mut()
-            .zip(other.words.iter())
-            .for_each(|(mine, theirs)| *mine |= theirs);
+        self.words.iter_mut().zip(other.words.iter()).for_each(|(mine, theirs)| *mine |= theirs);
     }
 
     /// The bits as bytes, number 0 first; what the store keeps.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .collect()
+        self.words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
 

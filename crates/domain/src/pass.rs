@@ -100,11 +100,7 @@ impl PassKeys {
     fn new(signing: EncodingKey, published: Vec<PublishedKey>) -> Self {
         let mut header = Header::new(Algorithm::EdDSA);
         header.kid = published.first().map(|key| key.kid.clone());
-        Self {
-            signing,
-            header,
-            published,
-        }
+        Self { signing, header, published }
     }
 
     /// Writes the pass of a person who was let in. The same entry always has the same pass.
@@ -126,11 +122,7 @@ impl PassKeys {
     pub fn verify(&self, item: &ItemId, pass: &str, now: Millis) -> Result<PassClaims, PassError> {
         let header = jsonwebtoken::decode_header(pass).map_err(|_| PassError::Invalid)?;
         let kid = header.kid.ok_or(PassError::Invalid)?;
-        let key = self
-            .published
-            .iter()
-            .find(|key| key.kid == kid)
-            .ok_or(PassError::Invalid)?;
+        let key = self.published.iter().find(|key| key.kid == kid).ok_or(PassError::Invalid)?;
         let claims = jsonwebtoken::decode::<PassClaims>(pass, &key.decoding, &validation())
             .map_err(|_| PassError::Invalid)?
             .claims;
@@ -145,9 +137,7 @@ impl PassKeys {
 
     /// What `/.well-known/jwks.json` serves.
     pub fn jwks(&self) -> Jwks {
-        Jwks {
-            keys: self.published.iter().map(|key| key.jwk.clone()).collect(),
-        }
+        Jwks { keys: self.published.iter().map(|key| key.jwk.clone()).collect() }
     }
 }
 
@@ -177,10 +167,7 @@ fn validation() -> Validation {
 
 pub(crate) fn random_bytes() -> [u8; 32] {
     let mut bytes = [0; 32];
-    #[expect(
-        clippy::expect_used,
-        reason = "without randomness no secret can be made"
-    )]
+    #[expect(clippy::expect_used, reason = "without randomness no secret can be made")]
     getrandom::fill(&mut bytes).expect("the system has randomness");
     bytes
 }
@@ -213,30 +200,14 @@ mod tests {
         let keys = PassKeys::generate();
         let (ticket, jti) = (ticket(), Uuid::from_u128(5));
         let pass = keys.pass(&ticket, jti, 10_000, 20_000);
-        assert_eq!(
-            pass,
-            keys.pass(&ticket, jti, 10_000, 20_000),
-            "the same entry, the same pass"
-        );
+        assert_eq!(pass, keys.pass(&ticket, jti, 10_000, 20_000), "the same entry, the same pass");
         let claims = keys.verify(&ticket.item, &pass, 19_999).unwrap();
-        assert_eq!(
-            (claims.sub, claims.num, claims.jti),
-            (ticket.user, ticket.number, jti)
-        );
-        assert_eq!(
-            keys.verify(&ticket.item, &pass, 20_000),
-            Err(PassError::Expired)
-        );
+        assert_eq!((claims.sub, claims.num, claims.jti), (ticket.user, ticket.number, jti));
+        assert_eq!(keys.verify(&ticket.item, &pass, 20_000), Err(PassError::Expired));
         let other = ItemId::parse("other").unwrap();
-        assert_eq!(
-            keys.verify(&other, &pass, 15_000),
-            Err(PassError::OtherItem)
-        );
+        assert_eq!(keys.verify(&other, &pass, 15_000), Err(PassError::OtherItem));
         let stranger = PassKeys::generate();
-        assert_eq!(
-            stranger.verify(&ticket.item, &pass, 15_000),
-            Err(PassError::Invalid)
-        );
+        assert_eq!(stranger.verify(&ticket.item, &pass, 15_000), Err(PassError::Invalid));
     }
 
     #[test]
@@ -248,12 +219,7 @@ mod tests {
         let pass = old.pass(&ticket(), Uuid::nil(), 0, 99_000);
         assert!(both.verify(&ticket().item, &pass, 1).is_ok());
         assert!(
-            old.verify(
-                &ticket().item,
-                &both.pass(&ticket(), Uuid::nil(), 0, 99_000),
-                1
-            )
-            .is_err()
+            old.verify(&ticket().item, &both.pass(&ticket(), Uuid::nil(), 0, 99_000), 1).is_err()
         );
         assert_eq!(both.jwks().keys.len(), 2);
     }
@@ -262,10 +228,7 @@ mod tests {
     fn a_bad_key_is_named_by_its_place_and_never_quoted() {
         assert_eq!(PassKeys::from_pem(" \n").unwrap_err(), KeyError::Empty);
         assert_eq!(PassKeys::from_pem("hello").unwrap_err(), KeyError::Pem(1));
-        assert_eq!(
-            PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(),
-            KeyError::Pem(2)
-        );
+        assert_eq!(PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(), KeyError::Pem(2));
         assert!(!format!("{:?}", PassKeys::from_pem(PEM).unwrap()).contains("MC4C"));
     }
 
@@ -282,10 +245,7 @@ mod tests {
         let key = <Ed25519 as jwt_compact::Algorithm>::VerifyingKey::try_from(&jwk).unwrap();
 
         let token = UntrustedToken::new(&pass).unwrap();
-        assert_eq!(
-            token.header().key_id.as_deref(),
-            jwks["keys"][0]["kid"].as_str()
-        );
+        assert_eq!(token.header().key_id.as_deref(), jwks["keys"][0]["kid"].as_str());
         let token: Token<serde_json::Value> = Ed25519.validator(&key).validate(&token).unwrap();
         let claims = token.claims();
         assert_eq!(claims.custom["aud"], "concert");
@@ -293,9 +253,7 @@ mod tests {
         assert_eq!(claims.expiration.unwrap().timestamp(), 2000);
         let at = |second| {
             let clock = move || chrono::DateTime::from_timestamp(second, 0).unwrap();
-            claims
-                .validate_expiration(&TimeOptions::new(chrono::Duration::zero(), clock))
-                .is_ok()
+            claims.validate_expiration(&TimeOptions::new(chrono::Duration::zero(), clock)).is_ok()
         };
         assert!(at(1999) && !at(2001), "valid until it expires");
     }

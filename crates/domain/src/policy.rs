@@ -103,46 +103,19 @@ impl Policy {
     /// escaping in an address but for `@ : +` in user ids, which are escaped here.
     pub fn entry_url(&self, pass: &str, token: &str) -> Option<String> {
         let url = self.entry_url.as_ref()?;
-        let token = token
-            .replace('@', "%40")
-            .replace(':', "%3A")
-            .replace('+', "%2B");
+        let token = token.replace('@', "%40").replace(':', "%3A").replace('+', "%2B");
         Some(url.replace("{pass}", pass).replace("{token}", &token))
     }
 
     /// Refuses values out of range and rules that contradict each other.
     pub fn check(&self) -> Result<(), PolicyError> {
-        within(
-            "tokensPerTick",
-            self.tokens_per_tick,
-            0,
-            1_000_000,
-            "null or 0 to 1000000",
-        )?;
-        within(
-            "maxActive",
-            self.max_active,
-            1,
-            1_000_000_000,
-            "null or 1 to 1000000000",
-        )?;
-        within(
-            "passTtlSeconds",
-            Some(self.pass_ttl_seconds),
-            1,
-            86_400,
-            "1 to 86400",
-        )?;
+        within("tokensPerTick", self.tokens_per_tick, 0, 1_000_000, "null or 0 to 1000000")?;
+        within("maxActive", self.max_active, 1, 1_000_000_000, "null or 1 to 1000000000")?;
+        within("passTtlSeconds", Some(self.pass_ttl_seconds), 1, 86_400, "1 to 86400")?;
         // Pages poll every half grace period, so a shorter one would drop people who behave.
         let grace = Some(self.grace_seconds).filter(|seconds| *seconds != 0);
         within("graceSeconds", grace, 10, 1800, "0 or 10 to 1800")?;
-        within(
-            "missedKeepSeconds",
-            Some(self.missed_keep_seconds),
-            0,
-            1800,
-            "0 to 1800",
-        )?;
+        within("missedKeepSeconds", Some(self.missed_keep_seconds), 0, 1800, "0 to 1800")?;
         if self.mode == Mode::Auto && self.tokens_per_tick == Some(0) {
             return Err(PolicyError::AutoWithoutRate);
         }
@@ -158,11 +131,9 @@ fn within(
     allowed: &'static str,
 ) -> Result<(), PolicyError> {
     match value {
-        Some(value) if !(min..=max).contains(&value) => Err(PolicyError::Range {
-            field,
-            value,
-            allowed,
-        }),
+        Some(value) if !(min..=max).contains(&value) => {
+            Err(PolicyError::Range { field, value, allowed })
+        }
         _ => Ok(()),
     }
 }
@@ -171,9 +142,7 @@ fn check_entry_url(url: &str) -> Result<(), PolicyError> {
     if url.len() > 2048 {
         return Err(PolicyError::EntryUrlLength);
     }
-    let host = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
+    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let absolute = host.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '{', '?']));
     // A second slash or a backslash would make it another host's address.
     let path = url.starts_with('/') && !url[1..].starts_with(['/', '\\']);
@@ -181,11 +150,7 @@ fn check_entry_url(url: &str) -> Result<(), PolicyError> {
         return Err(PolicyError::EntryUrl);
     }
     let rest = url.replace("{pass}", "").replace("{token}", "");
-    if rest.contains(['{', '}']) {
-        Err(PolicyError::EntryUrlPlaceholder)
-    } else {
-        Ok(())
-    }
+    if rest.contains(['{', '}']) { Err(PolicyError::EntryUrlPlaceholder) } else { Ok(()) }
 }
 
 #[cfg(test)]

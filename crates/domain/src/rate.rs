@@ -46,11 +46,7 @@ impl Rate {
     pub fn per_second(&self, now: Millis) -> f64 {
         let speeds = self.speeds(now);
         let recent = &speeds[speeds.len().saturating_sub(RECENT_BUCKETS as usize)..];
-        if recent.is_empty() {
-            0.0
-        } else {
-            recent.iter().sum::<f64>() / recent.len() as f64
-        }
+        if recent.is_empty() { 0.0 } else { recent.iter().sum::<f64>() / recent.len() as f64 }
     }
 
     /// The estimate for a person with `ahead` people to go first, or none while unknown: the
@@ -67,10 +63,7 @@ impl Rate {
         let at = |part: f64| speeds[((speeds.len() - 1) as f64 * part) as usize];
         let (median, slow) = (at(0.5).max(mean / 2.0), at(0.1).max(mean / 3.0));
         let seconds = |speed: f64| (ahead as f64 / speed).ceil() as u64;
-        Some(Eta {
-            p50: seconds(median),
-            p90: seconds(slow.min(median)),
-        })
+        Some(Eta { p50: seconds(median), p90: seconds(slow.min(median)) })
     }
 
     /// The speed of every full bucket from the first movement kept to now, oldest first. The
@@ -78,12 +71,7 @@ impl Rate {
     fn speeds(&self, now: Millis) -> Vec<f64> {
         let current = Self::bucket_of(now);
         let oldest = current.saturating_sub(BUCKETS);
-        let Some(first) = self
-            .buckets
-            .iter()
-            .map(|(at, _)| *at)
-            .find(|at| *at >= oldest)
-        else {
+        let Some(first) = self.buckets.iter().map(|(at, _)| *at).find(|at| *at >= oldest) else {
             return Vec::new();
         };
         if first >= current {
@@ -91,9 +79,7 @@ impl Rate {
             return vec![f64::from(self.people_in(current)) / elapsed];
         }
         let seconds = BUCKET_MS as f64 / 1000.0;
-        (first..current)
-            .map(|bucket| f64::from(self.people_in(bucket)) / seconds)
-            .collect()
+        (first..current).map(|bucket| f64::from(self.people_in(bucket)) / seconds).collect()
     }
 
     fn people_in(&self, bucket: u64) -> u32 {
@@ -105,11 +91,7 @@ impl Rate {
 /// When to ask again, before jitter: a tenth of the wait, but within bounds and, where unseen
 /// people lose their turn, at least twice per grace period.
 pub fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
-    let grace = if grace_seconds == 0 {
-        u64::MAX
-    } else {
-        u64::from(grace_seconds) * 500
-    };
+    let grace = if grace_seconds == 0 { u64::MAX } else { u64::from(grace_seconds) * 500 };
     let wait = eta.map_or(5_000, |eta| eta.p50 * 100);
     wait.clamp(POLL_MS.0, POLL_MS.1).min(grace.max(POLL_MS.0))
 }
@@ -132,11 +114,7 @@ mod tests {
 
     #[test]
     fn an_unsteady_line_has_a_wider_range() {
-        let rate = Rate::new(
-            (100..120)
-                .map(|b| (b, if b % 4 == 0 { 10 } else { 50 }))
-                .collect(),
-        );
+        let rate = Rate::new((100..120).map(|b| (b, if b % 4 == 0 { 10 } else { 50 })).collect());
         let eta = rate.eta(120 * BUCKET_MS, 1000).unwrap();
         assert_eq!(eta.p50, 100);
         assert!(eta.p90 > 2 * eta.p50, "{eta:?}");
@@ -152,10 +130,7 @@ mod tests {
     #[test]
     fn the_first_seconds_already_tell() {
         let rate = steady(20, 100, 101);
-        assert_eq!(
-            rate.eta(100 * BUCKET_MS + 2000, 100),
-            Some(Eta { p50: 10, p90: 10 })
-        );
+        assert_eq!(rate.eta(100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
     }
 
     #[test]

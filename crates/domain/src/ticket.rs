@@ -56,13 +56,8 @@ pub enum EndReason {
 
 impl EndReason {
     /// Every reason, in the order of their codes.
-    pub const ALL: [Self; 5] = [
-        Self::Expired,
-        Self::Completed,
-        Self::Left,
-        Self::Abandoned,
-        Self::Replaced,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Expired, Self::Completed, Self::Left, Self::Abandoned, Self::Replaced];
 
     /// One letter, as the store writes it.
     pub fn code(self) -> &'static str {

@@ -73,9 +73,7 @@ pub enum KeyError {
 impl TicketKeys {
     /// A fresh random key, for a process that shares its line with nobody.
     pub fn generate() -> Self {
-        Self {
-            keys: vec![TicketKey::new(0, &crate::pass::random_bytes())],
-        }
+        Self { keys: vec![TicketKey::new(0, &crate::pass::random_bytes())] }
     }
 
     /// Writes the token of a ticket, always the same for the same ticket and signing key.
@@ -107,19 +105,11 @@ impl TicketKeys {
     pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
         let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
         let parts = Parts::of(uuid).ok_or(TokenError::Invalid)?;
-        let key = self
-            .keys
-            .iter()
-            .find(|key| key.id == parts.key)
-            .ok_or(TokenError::Invalid)?;
+        let key = self.keys.iter().find(|key| key.id == parts.key).ok_or(TokenError::Invalid)?;
         if let Some(user) = user_before(holder, item)
             && key.signed(item, &user, &parts)
         {
-            return Ok(Ticket {
-                item: item.clone(),
-                user,
-                number: parts.number,
-            });
+            return Ok(Ticket { item: item.clone(), user, number: parts.number });
         }
         Err(if key.signed_for_another(holder, &parts) {
             TokenError::OtherItem
@@ -161,18 +151,12 @@ impl TicketKey {
     /// Whether some other way to read `{userId}-{itemId}` makes the token genuine: then it is a
     /// real ticket shown at the wrong door, and the person deserves to be told so.
     fn signed_for_another(&self, holder: &str, parts: &Parts) -> bool {
-        holder
-            .match_indices('-')
-            .take(MISMATCH_TRIES)
-            .any(|(dash, _)| {
-                match (
-                    UserId::parse(&holder[..dash]),
-                    ItemId::parse_stored(&holder[dash + 1..]),
-                ) {
-                    (Ok(user), Ok(item)) => self.signed(&item, &user, parts),
-                    _ => false,
-                }
-            })
+        holder.match_indices('-').take(MISMATCH_TRIES).any(|(dash, _)| {
+            match (UserId::parse(&holder[..dash]), ItemId::parse_stored(&holder[dash + 1..])) {
+                (Ok(user), Ok(item)) => self.signed(&item, &user, parts),
+                _ => false,
+            }
+        })
     }
 }
 
@@ -226,22 +210,14 @@ impl FromStr for TicketKeys {
         for (index, entry) in text.split(',').enumerate() {
             let place = index + 1;
             let (id, secret) = entry.trim().split_once(':').ok_or(KeyError::Form(place))?;
-            let id: u8 = id
-                .parse()
-                .ok()
-                .filter(|id| *id < 16)
-                .ok_or(KeyError::Id(place))?;
+            let id: u8 = id.parse().ok().filter(|id| *id < 16).ok_or(KeyError::Id(place))?;
             let secret = hex::decode(secret).ok().filter(|bytes| bytes.len() >= 16);
             if keys.iter().any(|key| key.id == id) {
                 return Err(KeyError::Twice(place, id));
             }
             keys.push(TicketKey::new(id, &secret.ok_or(KeyError::Hex(place))?));
         }
-        if keys.is_empty() {
-            Err(KeyError::Empty)
-        } else {
-            Ok(Self { keys })
-        }
+        if keys.is_empty() { Err(KeyError::Empty) } else { Ok(Self { keys }) }
     }
 }
 
@@ -289,20 +265,8 @@ mod tests {
         let two = keys.token(&ticket("b-c", "a", 7));
         assert_eq!(one[..5], two[..5]);
         assert_ne!(one, two);
-        assert_eq!(
-            keys.verify(&ItemId::parse("c").unwrap(), &one)
-                .unwrap()
-                .user
-                .as_str(),
-            "a-b"
-        );
-        assert_eq!(
-            keys.verify(&ItemId::parse("b-c").unwrap(), &two)
-                .unwrap()
-                .user
-                .as_str(),
-            "a"
-        );
+        assert_eq!(keys.verify(&ItemId::parse("c").unwrap(), &one).unwrap().user.as_str(), "a-b");
+        assert_eq!(keys.verify(&ItemId::parse("b-c").unwrap(), &two).unwrap().user.as_str(), "a");
         let other = keys.verify(&ItemId::parse("b-c").unwrap(), &one);
         assert_eq!(other, Err(TokenError::OtherItem));
     }
@@ -314,22 +278,12 @@ mod tests {
         let both = keys(&format!("{NEW},{OLD}"));
         assert_eq!(both.verify(&ticket.item, &token), Ok(ticket.clone()));
         assert_ne!(both.token(&ticket), token, "the new secret signs");
-        assert_eq!(
-            keys(NEW).verify(&ticket.item, &token),
-            Err(TokenError::Invalid)
-        );
+        assert_eq!(keys(NEW).verify(&ticket.item, &token), Err(TokenError::Invalid));
     }
 
     #[test]
     fn bad_secrets_are_refused_without_being_quoted() {
-        for bad in [
-            "",
-            "x",
-            "1:zz",
-            "16:000102030405060708090a0b0c0d0e0f",
-            "1:0001",
-            "-1:00",
-        ] {
+        for bad in ["", "x", "1:zz", "16:000102030405060708090a0b0c0d0e0f", "1:0001", "-1:00"] {
             let error = bad.parse::<TicketKeys>().unwrap_err().to_string();
             assert!(!error.contains("0001"), "{error}");
         }
@@ -353,10 +307,7 @@ mod tests {
             }
         }
         let made_up = format!("kim-concert-A-{}", Uuid::from_u128(0x1234));
-        assert_eq!(
-            keys.verify(&ticket.item, &made_up),
-            Err(TokenError::Invalid)
-        );
+        assert_eq!(keys.verify(&ticket.item, &made_up), Err(TokenError::Invalid));
     }
 
     proptest! {

@@ -64,9 +64,7 @@ impl Clock {
 }
 
 fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 fn whole_millis(duration: Duration) -> u64 {

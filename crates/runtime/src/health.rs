@@ -43,22 +43,14 @@ impl Health {
     /// it off for good.
     #[must_use]
     pub fn new(shutdown: &Shutdown) -> Self {
-        Self {
-            parts: Arc::default(),
-            draining: shutdown.draining().clone(),
-        }
+        Self { parts: Arc::default(), draining: shutdown.draining().clone() }
     }
 
     /// Registers a part, which starts as not ready. The same name is the same part.
     #[must_use]
     pub fn part(&self, name: &'static str) -> Part {
-        self.parts()
-            .entry(name)
-            .or_insert_with(|| Some("starting".into()));
-        Part {
-            name,
-            health: self.clone(),
-        }
+        self.parts().entry(name).or_insert_with(|| Some("starting".into()));
+        Part { name, health: self.clone() }
     }
 
     /// Whether people may be sent here.
@@ -77,20 +69,13 @@ impl Health {
             .iter()
             .filter_map(|(name, reason)| Some(format!("{name}: {}", reason.as_ref()?)))
             .collect();
-        if missing.is_empty() {
-            Ok(())
-        } else {
-            Err(missing.join(", "))
-        }
+        if missing.is_empty() { Ok(()) } else { Err(missing.join(", ")) }
     }
 
     /// `GET /livez`, `GET /readyz` and `GET /metrics`, for the internal listener.
     pub fn router(&self) -> Router {
         Router::new()
-            .route(
-                "/livez",
-                get(async || ([(CACHE_CONTROL, "no-store")], "alive\n")),
-            )
+            .route("/livez", get(async || ([(CACHE_CONTROL, "no-store")], "alive\n")))
             .route("/readyz", get(readyz))
             .route("/metrics", get(metrics))
             .with_state(self.clone())
@@ -115,11 +100,7 @@ impl Part {
 
     /// Logs changes only, because parts repeat themselves.
     fn set(&self, reason: Option<String>) {
-        let before = self
-            .health
-            .parts()
-            .insert(self.name, reason.clone())
-            .flatten();
+        let before = self.health.parts().insert(self.name, reason.clone()).flatten();
         match (before, reason) {
             (Some(_), None) => tracing::info!(part = self.name, "ready"),
             (before, Some(reason)) if before.as_ref() != Some(&reason) => {

@@ -100,10 +100,7 @@ fn lead(config: &Config) -> Duration {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the last word of a process, whatever its log filter"
-)]
+#[expect(clippy::print_stderr, reason = "the last word of a process, whatever its log filter")]
 fn failure(role: Role, error: &anyhow::Error) -> ExitCode {
     eprintln!("{}: {error:#}", role.binary());
     ExitCode::FAILURE
@@ -135,9 +132,6 @@ mod tests {
             shutdown.token().cancelled().await;
             Ok(())
         });
-        assert_eq!(
-            ended.await.unwrap_err().to_string(),
-            "a part of the process died"
-        );
+        assert_eq!(ended.await.unwrap_err().to_string(), "a part of the process died");
     }
 }

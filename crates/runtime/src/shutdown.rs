@@ -98,9 +98,7 @@ impl Shutdown {
     /// Goes through both steps with the lead between them.
     pub async fn begin(&self) {
         self.draining.cancel();
-        self.token
-            .run_until_cancelled(tokio::time::sleep(self.lead))
-            .await;
+        self.token.run_until_cancelled(tokio::time::sleep(self.lead)).await;
         self.token.cancel();
     }
 
@@ -117,9 +115,7 @@ impl Shutdown {
     pub async fn wait(&self, deadline: Duration) -> Result<(), Stuck> {
         self.tracker.close();
         let ended = tokio::time::timeout(deadline, self.tracker.wait()).await;
-        ended.map_err(|_| Stuck {
-            tasks: self.tracker.len(),
-        })
+        ended.map_err(|_| Stuck { tasks: self.tracker.len() })
     }
 
     /// Begins the shutdown at the first SIGTERM or SIGINT and returns at the second, after which

@@ -17,9 +17,8 @@ use crate::config::{Config, LogFormat};
 use crate::shutdown::Shutdown;
 
 /// Upper bounds of histogram buckets in seconds: from a poll out of memory to a long poll.
-const BUCKETS_SECONDS: [f64; 12] = [
-    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0,
-];
+const BUCKETS_SECONDS: [f64; 12] =
+    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 /// How often recorded values are folded into their buckets, so that memory stays flat even where
 /// nobody scrapes.
@@ -54,12 +53,7 @@ pub fn render() -> String {
 /// Keeps the recorder's memory flat until shutdown.
 pub(crate) async fn upkeep(shutdown: Shutdown) {
     let mut ticks = tokio::time::interval(UPKEEP);
-    while shutdown
-        .token()
-        .run_until_cancelled(ticks.tick())
-        .await
-        .is_some()
-    {
+    while shutdown.token().run_until_cancelled(ticks.tick()).await.is_some() {
         recorder().run_upkeep();
     }
 }
@@ -68,9 +62,8 @@ fn recorder() -> &'static PrometheusHandle {
     RECORDER.get_or_init(|| {
         let builder = PrometheusBuilder::new();
         // Only an empty list of buckets is refused.
-        let builder = builder
-            .set_buckets(&BUCKETS_SECONDS)
-            .unwrap_or_else(|_| PrometheusBuilder::new());
+        let builder =
+            builder.set_buckets(&BUCKETS_SECONDS).unwrap_or_else(|_| PrometheusBuilder::new());
         let recorder = builder.build_recorder();
         let handle = recorder.handle();
         if metrics::set_global_recorder(recorder).is_err() {
@@ -107,9 +100,6 @@ mod tests {
         metrics::histogram!("daegi_runtime_test_seconds").record(0.004);
         let text = render();
         assert!(text.contains("daegi_runtime_test_total 3"), "{text}");
-        assert!(
-            text.contains(r#"daegi_runtime_test_seconds_bucket{le="0.005"} 1"#),
-            "{text}"
-        );
+        assert!(text.contains(r#"daegi_runtime_test_seconds_bucket{le="0.005"} 1"#), "{text}");
     }
 }

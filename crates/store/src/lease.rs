@@ -64,13 +64,7 @@ impl Lease {
         match store.begin_term().await {
             Ok(epoch) => {
                 let _cancel_on_drop = lost.clone().drop_guard();
-                Ok(Some(Self {
-                    hold,
-                    epoch,
-                    ttl,
-                    lost,
-                    _cancel_on_drop,
-                }))
+                Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))
             }
             Err(error) => {
                 hold.release().await;
@@ -124,11 +118,7 @@ impl Leases {
             Self::Memory(lock) => lock.try_lock(ttl),
             Self::Redis { manager, key } => {
                 // `lock` tries a bounded number of times; `acquire` would wait for ever.
-                manager
-                    .lock(key.as_bytes(), ttl)
-                    .await
-                    .ok()
-                    .map(|lock| Hold::Redis(Box::new(lock)))
+                manager.lock(key.as_bytes(), ttl).await.ok().map(|lock| Hold::Redis(Box::new(lock)))
             }
         }
     }
@@ -143,10 +133,7 @@ impl MemoryLock {
         held.tickets += 1;
         let ticket = held.tickets;
         held.holder = Some((ticket, Instant::now() + ttl));
-        Some(Hold::Memory {
-            lock: self.0.clone(),
-            ticket,
-        })
+        Some(Hold::Memory { lock: self.0.clone(), ticket })
     }
 }
 

@@ -52,18 +52,9 @@ impl MemoryStore {
     /// An empty store.
     pub fn new(partitions: u16, settings: Settings) -> Self {
         let outboxes = (0..partitions).map(|_| Outbox::default()).collect();
-        let rooms = Rooms {
-            settings,
-            epoch: 0,
-            lines: BTreeMap::new(),
-            active: BTreeSet::new(),
-            outboxes,
-        };
-        Self {
-            rooms: Mutex::new(rooms),
-            leases: Leases::Memory(MemoryLock::default()),
-            partitions,
-        }
+        let rooms =
+            Rooms { settings, epoch: 0, lines: BTreeMap::new(), active: BTreeSet::new(), outboxes };
+        Self { rooms: Mutex::new(rooms), leases: Leases::Memory(MemoryLock::default()), partitions }
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
@@ -79,11 +70,7 @@ impl MemoryStore {
 impl Rooms {
     fn check(&self, epoch: Epoch) -> Result<()> {
         let leads = epoch.0 == self.epoch && epoch.0 > 0;
-        if leads {
-            Ok(())
-        } else {
-            Err(Error::StaleEpoch(epoch.0))
-        }
+        if leads { Ok(()) } else { Err(Error::StaleEpoch(epoch.0)) }
     }
 
     /// The line of an item that is there.
@@ -112,10 +99,8 @@ impl Store for MemoryStore {
 
     async fn items(&self) -> Result<Vec<Item>> {
         let rooms = self.rooms();
-        let shown = rooms
-            .lines
-            .values()
-            .filter(|line| !line.removed && !line.item.id.is_reserved());
+        let shown =
+            rooms.lines.values().filter(|line| !line.removed && !line.item.id.is_reserved());
         Ok(shown.map(|line| line.item.clone()).collect())
     }
 
@@ -171,10 +156,7 @@ impl Store for MemoryStore {
         };
         let mut written = Written::default();
         let joined = people::join(line, users, settings, now, &mut written);
-        if joined
-            .iter()
-            .any(|one| matches!(one, Joined::At { new: true, .. }))
-        {
+        if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
         }
         rooms.outboxes[outbox].write(id, written);
@@ -202,16 +184,11 @@ impl Store for MemoryStore {
         let Some(line) = rooms.lines.get_mut(id) else {
             return Ok(vec![Standing::NotFound; tickets.len()]);
         };
-        Ok(tickets
-            .iter()
-            .map(|ticket| people::resolve(line, ticket, now))
-            .collect())
+        Ok(tickets.iter().map(|ticket| people::resolve(line, ticket, now)).collect())
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.change(id, |line, written| {
-            people::leave(line, user, number, now, written)
-        }))
+        Ok(self.change(id, |line, written| people::leave(line, user, number, now, written)))
     }
 
     async fn complete(
@@ -230,11 +207,7 @@ impl Store for MemoryStore {
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
         let rooms = self.rooms();
-        Ok(ids
-            .iter()
-            .filter_map(|id| rooms.line(id))
-            .map(Line::counts)
-            .collect())
+        Ok(ids.iter().filter_map(|id| rooms.line(id)).map(Line::counts).collect())
     }
 
     async fn begin_term(&self) -> Result<Epoch> {
@@ -263,10 +236,7 @@ impl Store for MemoryStore {
         let mut written = Written::default();
         let admission = match rooms.lines.get_mut(id) {
             Some(line) => leader::admit(line, quota, room, now, &mut written),
-            None => Admission {
-                remaining: quota,
-                ..Admission::default()
-            },
+            None => Admission { remaining: quota, ..Admission::default() },
         };
         rooms.outboxes[outbox].write(id, written);
         Ok(admission)
@@ -286,10 +256,7 @@ impl Store for MemoryStore {
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        Ok(self.change(id, swept).unwrap_or(Sweep {
-            abandoned: 0,
-            cursor: Number(0),
-        }))
+        Ok(self.change(id, swept).unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 
     fn partitions(&self) -> u16 {

@@ -69,17 +69,9 @@ impl RedisStore {
     /// first start of a store.
     pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
         let (connection, leases) = connect::connect(url).await?;
-        let store = Self {
-            connection,
-            leases,
-            partitions,
-            lookback: Mutex::new(HashMap::new()),
-        };
+        let store = Self { connection, leases, partitions, lookback: Mutex::new(HashMap::new()) };
         store.check_version().await?;
-        scripts()
-            .load(&mut store.connection.clone())
-            .await
-            .map_err(connect::error)?;
+        scripts().load(&mut store.connection.clone()).await.map_err(connect::error)?;
         let mut open = scripts().open.prepare_invoke();
         open.key(keys::settings()).arg(partitions);
         open.arg(settings.token_count_to_move).arg(settings.tick_ms);
@@ -87,10 +79,7 @@ impl RedisStore {
         if stored == partitions {
             Ok(store)
         } else {
-            Err(Error::Partitions {
-                stored,
-                given: partitions,
-            })
+            Err(Error::Partitions { stored, given: partitions })
         }
     }
 
@@ -101,17 +90,11 @@ impl RedisStore {
 
     /// Runs a script; one that the server has forgotten is loaded again by the library.
     async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
-        script
-            .invoke_async(&mut self.connection.clone())
-            .await
-            .map_err(connect::error)
+        script.invoke_async(&mut self.connection.clone()).await.map_err(connect::error)
     }
 
     async fn command<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
-        command
-            .query_async(&mut self.connection.clone())
-            .await
-            .map_err(connect::error)
+        command.query_async(&mut self.connection.clone()).await.map_err(connect::error)
     }
 
     fn keys(&self, id: &ItemId) -> LineKeys {
@@ -174,9 +157,7 @@ impl RedisStore {
             async move { self.command::<Vec<String>>(&members).await }
         });
         let names = try_join_all(sets).await?.into_iter().flatten();
-        let mut ids = names
-            .map(|name| reply::item_id(&name))
-            .collect::<Result<Vec<_>>>()?;
+        let mut ids = names.map(|name| reply::item_id(&name)).collect::<Result<Vec<_>>>()?;
         ids.sort_unstable();
         Ok(ids)
     }
@@ -191,12 +172,7 @@ impl RedisStore {
         now: Millis,
     ) -> Result<bool> {
         let mut script = self.on_line(id, |scripts| &scripts.close);
-        script
-            .arg(now)
-            .arg(user.as_str())
-            .arg(number.0)
-            .arg(reason.code())
-            .arg(which);
+        script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
         self.run(script).await
     }
 }
@@ -205,20 +181,11 @@ impl RedisStore {
 impl Store for RedisStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
         let mut script = self.on_line(&change.id, |scripts| &scripts.put_item);
-        script
-            .arg(change.id.as_str())
-            .arg(change.name.as_str())
-            .arg(change.stock);
-        script
-            .arg(u8::from(change.enabled))
-            .arg(fields::optional(change.version));
+        script.arg(change.id.as_str()).arg(change.name.as_str()).arg(change.stock);
+        script.arg(u8::from(change.enabled)).arg(fields::optional(change.version));
         script.arg(Number::base_at(now).0);
         let policy = fields::policy(&change.policy.clone().unwrap_or_default());
-        script.arg(if change.policy.is_some() {
-            policy.len()
-        } else {
-            0
-        });
+        script.arg(if change.policy.is_some() { policy.len() } else { 0 });
         policy.iter().for_each(|(field, value)| {
             script.arg(*field).arg(value);
         });
@@ -227,17 +194,12 @@ impl Store for RedisStore {
 
     async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
         let mut script = self.on_line(id, |scripts| &scripts.remove_item);
-        script
-            .arg(id.as_str())
-            .arg(fields::optional(version))
-            .arg(Number::base_at(now).0);
+        script.arg(id.as_str()).arg(fields::optional(version)).arg(Number::base_at(now).0);
         reply::removed(&self.run::<String>(script).await?)
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
-        let hash = self
-            .command(::redis::cmd("HGETALL").arg(&self.keys(id).item))
-            .await?;
+        let hash = self.command(::redis::cmd("HGETALL").arg(&self.keys(id).item)).await?;
         fields::item(id, hash)
     }
 
@@ -245,11 +207,7 @@ impl Store for RedisStore {
         let ids = self.members(|partition| partition.items.clone()).await?;
         let shown = ids.into_iter().filter(|id| !id.is_reserved());
         let items = stream::iter(shown.map(|id| async move { self.item(&id).await }));
-        items
-            .buffered(ABREAST)
-            .try_filter_map(|item| async { Ok(item) })
-            .try_collect()
-            .await
+        items.buffered(ABREAST).try_filter_map(|item| async { Ok(item) }).try_collect().await
     }
 
     async fn set_policy(
@@ -273,10 +231,7 @@ impl Store for RedisStore {
     }
 
     async fn reset(&self, id: &ItemId, _now: Millis) -> Result<Option<Item>> {
-        fields::item(
-            id,
-            self.run(self.on_line(id, |scripts| &scripts.reset)).await?,
-        )
+        fields::item(id, self.run(self.on_line(id, |scripts| &scripts.reset)).await?)
     }
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
@@ -338,8 +293,7 @@ impl Store for RedisStore {
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        self.close(id, user, number, EndReason::Left, "any", now)
-            .await
+        self.close(id, user, number, EndReason::Left, "any", now).await
     }
 
     async fn complete(
@@ -354,23 +308,15 @@ impl Store for RedisStore {
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
-        let counts = stream::iter(ids.to_vec().into_iter().map(|id| async move {
-            let counted = self
-                .run(self.on_line(&id, |scripts| &scripts.counts))
-                .await?;
+        let counts = stream::iter(ids.iter().cloned().map(|id| async move {
+            let counted = self.run(self.on_line(&id, |scripts| &scripts.counts)).await?;
             Ok(reply::counts(&id, counted))
         }));
-        counts
-            .buffered(ABREAST)
-            .try_filter_map(|counts| async { Ok(counts) })
-            .try_collect()
-            .await
+        counts.buffered(ABREAST).try_filter_map(|counts| async { Ok(counts) }).try_collect().await
     }
 
     async fn begin_term(&self) -> Result<Epoch> {
-        let epoch: u64 = self
-            .command(::redis::cmd("INCR").arg(keys::epoch()))
-            .await?;
+        let epoch: u64 = self.command(::redis::cmd("INCR").arg(keys::epoch())).await?;
         let fences = self.all_partitions().map(|partition| {
             let mut script = scripts().fence.prepare_invoke();
             script.key(partition.fence).arg(epoch);
@@ -394,18 +340,10 @@ impl Store for RedisStore {
     ) -> Result<Admission> {
         let call = |first_slice: u64| {
             let mut script = self.on_line(id, |scripts| &scripts.admit);
-            script
-                .arg(epoch.0)
-                .arg(quota)
-                .arg(outbox_max)
-                .arg(now)
-                .arg(CHUNK)
-                .arg(first_slice);
+            script.arg(epoch.0).arg(quota).arg(outbox_max).arg(now).arg(CHUNK).arg(first_slice);
             script
         };
-        let admission = self
-            .with_slices(id, Lookback::Admit, now, call, reply::admission)
-            .await;
+        let admission = self.with_slices(id, Lookback::Admit, now, call, reply::admission).await;
         admission.map_err(|error| connect::at(epoch, error))
     }
 
@@ -419,17 +357,10 @@ impl Store for RedisStore {
     async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
         let call = |first_slice: u64| {
             let mut script = self.on_line(id, |scripts| &scripts.sweep);
-            script
-                .arg(epoch.0)
-                .arg(now)
-                .arg(cursor.0)
-                .arg(CHUNK)
-                .arg(first_slice);
+            script.arg(epoch.0).arg(now).arg(cursor.0).arg(CHUNK).arg(first_slice);
             script
         };
-        let swept = self
-            .with_slices(id, Lookback::Sweep, now, call, reply::swept)
-            .await;
+        let swept = self.with_slices(id, Lookback::Sweep, now, call, reply::swept).await;
         swept.map_err(|error| connect::at(epoch, error))
     }
 
@@ -459,14 +390,9 @@ impl Store for RedisStore {
 
     async fn settings(&self) -> Result<Settings> {
         let mut read = ::redis::cmd("HMGET");
-        read.arg(keys::settings())
-            .arg("tokenCountToMove")
-            .arg("tickMs");
+        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs");
         let (token_count_to_move, tick_ms) = self.command(&read).await?;
-        Ok(Settings {
-            token_count_to_move,
-            tick_ms,
-        })
+        Ok(Settings { token_count_to_move, tick_ms })
     }
 
     async fn set_settings(
@@ -474,14 +400,9 @@ impl Store for RedisStore {
         token_count_to_move: Option<u32>,
         tick_ms: Option<u32>,
     ) -> Result<Settings> {
-        let given = [
-            ("tokenCountToMove", token_count_to_move),
-            ("tickMs", tick_ms),
-        ];
-        let given: Vec<(&str, u32)> = given
-            .into_iter()
-            .filter_map(|(field, value)| Some((field, value?)))
-            .collect();
+        let given = [("tokenCountToMove", token_count_to_move), ("tickMs", tick_ms)];
+        let given: Vec<(&str, u32)> =
+            given.into_iter().filter_map(|(field, value)| Some((field, value?))).collect();
         if !given.is_empty() {
             let mut set = ::redis::cmd("HSET");
             set.arg(keys::settings()).arg(&given);
@@ -501,8 +422,6 @@ impl Store for RedisStore {
 
 impl std::fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisStore")
-            .field("partitions", &self.partitions)
-            .finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("partitions", &self.partitions).finish_non_exhaustive()
     }
 }

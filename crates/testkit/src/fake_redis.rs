@@ -27,10 +27,7 @@ impl FakeRedis {
         let port = listener.local_addr()?.port();
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, version.into()));
-        Ok(Self {
-            port,
-            _accepting: accepting,
-        })
+        Ok(Self { port, _accepting: accepting })
     }
 
     /// The address for clients.

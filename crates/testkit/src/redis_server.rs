@@ -57,11 +57,7 @@ impl Redis {
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
-            let mut redis = Self {
-                port: free_port(),
-                dir: tempfile::tempdir()?,
-                server: None,
-            };
+            let mut redis = Self { port: free_port(), dir: tempfile::tempdir()?, server: None };
             if redis.launch().await? {
                 return Ok(redis);
             }
@@ -169,11 +165,7 @@ async fn answering_process(port: u16) -> Option<String> {
     let client = redis::Client::open(("127.0.0.1", port)).ok()?;
     let mut connection = client.get_multiplexed_async_connection().await.ok()?;
     let mut command = redis::cmd("INFO");
-    let text: String = command
-        .arg("server")
-        .query_async(&mut connection)
-        .await
-        .ok()?;
+    let text: String = command.arg("server").query_async(&mut connection).await.ok()?;
     info::field(&text, "process_id").map(str::to_owned)
 }
 
@@ -182,10 +174,7 @@ fn is_missing(error: &anyhow::Error) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where tests run is no configuration of daegi"
-)]
+#[expect(clippy::disallowed_methods, reason = "where tests run is no configuration of daegi")]
 fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }

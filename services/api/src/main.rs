@@ -1,1 +1,16 @@
-fn main() {}
+//! `daegi-api`: answers people and the order service, as many of it as needed, on one Redis.
+
+use std::process::ExitCode;
+
+use daegi_api::Listeners;
+use daegi_runtime::{Config, Role, Shutdown, process};
+
+fn main() -> ExitCode {
+    process::run(Role::Api, serve)
+}
+
+async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
+    let listeners = Listeners::bind(&config).await?;
+    daegi_api::run(config, listeners, shutdown).await?;
+    Ok(())
+}

@@ -1,1 +1,15 @@
-fn main() {}
+//! `daegi-consumer`: one replica of the consumer fleet.
+
+use std::process::ExitCode;
+
+use daegi_runtime::{Config, Role, Shutdown, process};
+
+fn main() -> ExitCode {
+    process::run(Role::Consumer, serve)
+}
+
+async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
+    let listener = daegi_consumer::bind(&config).await?;
+    daegi_consumer::run(config, listener, shutdown).await;
+    Ok(())
+}

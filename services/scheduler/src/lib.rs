@@ -1,1 +1,159 @@
-//! The daegi scheduler.
+//! The scheduler: lets people in, in order, and serves the operators.
+//!
+//! Any number of replicas run; one of them leads. The crate promises:
+//!
+//! - **One leader at a time, and a stale one is harmless**: the lease keeps leaders out of each
+//!   other's way, the epoch inside every script makes one who lost it change nothing.
+//! - **A tick is one step**: [`Ticker::tick`] does a whole round at a moment given from outside,
+//!   so tests step it without a timer. Nothing else decides who is let in.
+//! - **Operators are served by every replica**, leader or not, and by nobody without the token.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`tick`] | one round over the active lines: expire, admit, sweep |
+//! | [`leader`] | the lease, the terms, the pace of ticks |
+//! | [`leadership`] | what this replica knows about who leads |
+//! | [`relay`] | how events leave the outbox |
+//! | [`admin`] | the admin API |
+//! | [`seed`] | items created if absent at the start |
+//! | [`meters`] | the names of all metrics |
+
+pub mod admin;
+mod error;
+pub mod leader;
+pub mod leadership;
+pub mod meters;
+pub mod relay;
+pub mod seed;
+pub mod tick;
+mod trouble;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use daegi_domain::Settings;
+use daegi_runtime::health::Part;
+use daegi_runtime::http::{Limits, guarded, serve};
+use daegi_runtime::{AdminToken, Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
+use daegi_store::{MemoryStore, RedisStore, SharedStore};
+use tokio::net::TcpListener;
+
+pub use admin::Admin;
+pub use error::Error;
+pub use leader::Leader;
+pub use leadership::Leadership;
+pub use relay::Relay;
+pub use seed::{SeedError, Seeds};
+pub use tick::{TickReport, Ticker};
+use trouble::Trouble;
+
+/// The rest between two attempts to open a store that is away.
+const OPEN_AGAIN: Duration = Duration::from_millis(500);
+
+/// What a scheduler works with.
+#[derive(Debug, Clone)]
+pub struct SchedulerDeps {
+    /// Where the lines live.
+    pub store: SharedStore,
+    /// Opens the admin API.
+    pub admin_token: AdminToken,
+    /// Tells the store the time.
+    pub clock: Clock,
+    /// Ready once the store has answered.
+    pub health: Part,
+    /// How long a leader leads without renewing.
+    pub lease: Duration,
+    /// With how many unpublished events admission pauses.
+    pub outbox_max: u64,
+    /// Where events go.
+    pub kafka: KafkaConfig,
+}
+
+/// Starts to lead or stand by, and returns the admin API for the internal listener.
+pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
+    let leadership = Arc::new(Leadership::new());
+    let admin = Admin {
+        store: deps.store.clone(),
+        token: deps.admin_token.clone(),
+        clock: deps.clock.clone(),
+        leadership: leadership.clone(),
+    };
+    let leader = Leader::new(deps, leadership);
+    shutdown.spawn("leader", leader.run(shutdown.clone()));
+    admin.router()
+}
+
+/// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.
+///
+/// # Errors
+/// If the seed file is wrong or the store cannot be used; nothing is served then. A store that is
+/// merely away is waited for.
+pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
+    let seeds = Seeds::of(&config)?;
+    let opening = shutdown.token().run_until_cancelled(open_store(&config));
+    let Some(store) = opening.await.transpose()? else {
+        return Ok(());
+    };
+    let clock = Clock::system();
+    seeds.plant(&*store, clock.now_ms()).await?;
+    let health = Health::new(&shutdown);
+    let deps = SchedulerDeps::new(&config, store, clock, health.part("scheduler"));
+    let router = health.router().merge(start(deps, &shutdown));
+    serve(listener, guarded(router), Limits::from(&config), shutdown).await;
+    Ok(())
+}
+
+/// Binds the internal listener.
+///
+/// # Errors
+/// With the address, because the bare error does not say which one is taken.
+pub async fn bind(config: &Config) -> Result<TcpListener, Error> {
+    let address = config.internal_addr;
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| Error::Listen { address, source })
+}
+
+/// Opens the store of a configuration; while it is away, again and again. A new one starts with
+/// the configured settings.
+///
+/// # Errors
+/// If waiting would not help: it is too old, or was made with another number of partitions.
+pub async fn open_store(config: &Config) -> Result<SharedStore, Error> {
+    let mut trouble = Trouble::new("store");
+    loop {
+        match try_open(config).await {
+            Err(error) if error.is_transient() => trouble.met(&error),
+            opened => return Ok(opened?),
+        };
+        tokio::time::sleep(OPEN_AGAIN).await;
+    }
+}
+
+async fn try_open(config: &Config) -> daegi_store::Result<SharedStore> {
+    let partitions = u16::from(config.partitions);
+    let settings = Settings {
+        token_count_to_move: config.token_count_to_move,
+        tick_ms: u32::try_from(config.tick.as_millis()).unwrap_or(u32::MAX),
+    };
+    Ok(match &config.store {
+        StoreConfig::Memory => Arc::new(MemoryStore::new(partitions, settings)),
+        StoreConfig::Redis(url) => Arc::new(RedisStore::open(url, partitions, settings).await?),
+    })
+}
+
+impl SchedulerDeps {
+    /// What a configuration says, with what the process has built.
+    #[must_use]
+    pub fn new(config: &Config, store: SharedStore, clock: Clock, health: Part) -> Self {
+        Self {
+            store,
+            admin_token: config.secrets.admin_token.clone(),
+            clock,
+            health,
+            lease: config.lease,
+            outbox_max: config.outbox_max,
+            kafka: config.kafka,
+        }
+    }
+}

@@ -91,10 +91,7 @@ pub(super) struct Options {
 
 /// The command line of a role: its name, its defaults, and the variables beside the options.
 pub(super) fn command(role: Role) -> Command {
-    let command = Options::command()
-        .name(role.binary())
-        .about(about(role))
-        .mut_args(with_variable);
+    let command = Options::command().name(role.binary()).about(about(role)).mut_args(with_variable);
     match role {
         Role::AllInOne => command.mut_arg("store", |store| store.default_value("memory")),
         Role::Api | Role::Consumer | Role::Scheduler => command,

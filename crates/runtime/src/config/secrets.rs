@@ -130,12 +130,7 @@ mod tests {
     fn only_the_same_token_matches() {
         let token = AdminToken::parse("correct-horse-battery").unwrap();
         assert!(token.matches("correct-horse-battery"));
-        for wrong in [
-            "",
-            "correct-horse-batterz",
-            "correct-horse-battery2",
-            "correct-horse",
-        ] {
+        for wrong in ["", "correct-horse-batterz", "correct-horse-battery2", "correct-horse"] {
             assert!(!token.matches(wrong), "{wrong}");
         }
     }

@@ -37,9 +37,7 @@ pub(super) fn words(
 /// The arguments of this process without its name. Bytes that are no text become � and are then
 /// refused like any other bad value.
 pub(super) fn process_args() -> impl Iterator<Item = String> {
-    std::env::args_os()
-        .skip(1)
-        .map(|arg| arg.to_string_lossy().into_owned())
+    std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned())
 }
 
 /// The environment of this process; a name or value that is no text does not stop it.
@@ -51,10 +49,7 @@ pub(super) fn process_env() -> impl Iterator<Item = (String, String)> {
 }
 
 fn long_of<'a>(command: &'a Command, name: &str) -> Option<&'a str> {
-    command
-        .get_arguments()
-        .filter_map(|arg| arg.get_long())
-        .find(|long| variable(long) == name)
+    command.get_arguments().filter_map(|arg| arg.get_long()).find(|long| variable(long) == name)
 }
 
 /// Kubernetes describes each service of a namespace in variables of every pod: a service named
@@ -99,12 +94,7 @@ mod tests {
 
     #[test]
     fn typos_are_not_mistaken_for_service_links() {
-        for name in [
-            "DAEGI_TICKS_MS",
-            "DAEGI_PORTS",
-            "DAEGI_API_PORT_X_TCP",
-            "DAEGI_PORT_80",
-        ] {
+        for name in ["DAEGI_TICKS_MS", "DAEGI_PORTS", "DAEGI_API_PORT_X_TCP", "DAEGI_PORT_80"] {
             assert!(!is_service_link(name), "{name}");
         }
     }

@@ -105,16 +105,10 @@ pub(super) fn store_for(
         (Role::AllInOne, store) => Ok(store.unwrap_or(StoreConfig::Memory)),
         (_, Some(StoreConfig::Memory)) => Err(ConfigError::bad(
             "store",
-            format!(
-                "{} shares its lines with others and needs redis://",
-                role.binary()
-            ),
+            format!("{} shares its lines with others and needs redis://", role.binary()),
         )),
         (_, Some(store)) => Ok(store),
-        (_, None) => Err(ConfigError::Missing {
-            role,
-            option: "store",
-        }),
+        (_, None) => Err(ConfigError::Missing { role, option: "store" }),
     }
 }
 
@@ -154,11 +148,7 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, BadValue> {
 
 pub(super) fn existing_file(text: &str) -> Result<PathBuf, BadValue> {
     let found = fs::metadata(text).map_err(BadValue::MissingFile)?;
-    if found.is_file() {
-        Ok(text.into())
-    } else {
-        Err(BadValue::NotAFile)
-    }
+    if found.is_file() { Ok(text.into()) } else { Err(BadValue::NotAFile) }
 }
 
 fn has_host(rest: &str) -> bool {

@@ -83,9 +83,7 @@ async fn next_data(body: &mut Body) -> Option<Result<Bytes, axum::Error>> {
 
 fn declared_length(headers: &HeaderMap) -> u64 {
     let declared = headers.get(CONTENT_LENGTH);
-    declared
-        .and_then(|length| length.to_str().ok()?.parse().ok())
-        .unwrap_or(0)
+    declared.and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
 fn too_large() -> Problem {

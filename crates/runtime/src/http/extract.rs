@@ -51,9 +51,7 @@ where
             let detail = "the content type must be application/json";
             return Err(Problem::new(Code::UnsupportedMediaType, detail));
         }
-        serde_json::from_slice(&bytes)
-            .map(|body| Some(Self(body)))
-            .map_err(|error| misfit(&error))
+        serde_json::from_slice(&bytes).map(|body| Some(Self(body))).map_err(|error| misfit(&error))
     }
 }
 
@@ -98,12 +96,8 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 
 /// `application/json`, or a type that says it is JSON underneath.
 fn is_json(headers: &HeaderMap) -> bool {
-    let declared = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let essence = declared
-        .and_then(|value| value.split(';').next())
-        .unwrap_or_default();
+    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
     essence == "application/json"
         || (essence.starts_with("application/") && essence.ends_with("+json"))

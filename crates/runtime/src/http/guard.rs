@@ -57,9 +57,7 @@ fn check_uri(uri: &Uri) -> Result<(), Problem> {
 }
 
 fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
-    let sizes = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len());
+    let sizes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
     if sizes.sum::<usize>() > MAX_HEADERS {
         let detail = format!("the headers have more than {MAX_HEADERS} bytes");
         return Err(Problem::new(Code::HeadersTooLarge, detail));

@@ -56,10 +56,7 @@ impl Default for Limits {
 
 impl From<&Config> for Limits {
     fn from(config: &Config) -> Self {
-        Self {
-            drain: config.drain,
-            ..Self::default()
-        }
+        Self { drain: config.drain, ..Self::default() }
     }
 }
 
@@ -82,11 +79,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
             shutdown.tracker().spawn(connection.serve(stream, permit));
         }
     };
-    shutdown
-        .token()
-        .run_until_cancelled(accepting)
-        .await
-        .unwrap_or(())
+    shutdown.token().run_until_cancelled(accepting).await.unwrap_or(())
 }
 
 async fn next_connection(

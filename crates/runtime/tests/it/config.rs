@@ -44,20 +44,10 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_SEED_ITEMS", seed.path().to_str().unwrap()),
     ];
     let config = parse(Role::AllInOne, &[], &env).unwrap();
-    assert_eq!(
-        config.store,
-        StoreConfig::Redis("redis://localhost:6379".into())
-    );
+    assert_eq!(config.store, StoreConfig::Redis("redis://localhost:6379".into()));
     assert_eq!(config.internal_addr.to_string(), "[::1]:2");
     assert_eq!(config.tick, Duration::from_millis(50));
-    assert_eq!(
-        (
-            config.token_count_to_move,
-            config.partitions,
-            config.outbox_max
-        ),
-        (0, 64, 1)
-    );
+    assert_eq!((config.token_count_to_move, config.partitions, config.outbox_max), (0, 64, 1));
     assert_eq!(config.drain, Duration::ZERO);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
@@ -86,10 +76,7 @@ fn an_empty_variable_counts_as_unset_and_other_programs_variables_as_nothing() {
 #[test]
 fn a_typo_in_a_name_is_refused_by_its_name() {
     let line = refusal(Role::AllInOne, &[], &[("DAEGI_TICKS_MS", "100")]);
-    assert_eq!(
-        line,
-        "unknown environment variable DAEGI_TICKS_MS, see --help"
-    );
+    assert_eq!(line, "unknown environment variable DAEGI_TICKS_MS, see --help");
     let line = refusal(Role::AllInOne, &["--ticks-ms", "100"], &[]);
     assert_eq!(line, "unknown option --ticks-ms, see --help");
 }
@@ -97,18 +84,10 @@ fn a_typo_in_a_name_is_refused_by_its_name() {
 #[test]
 fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
     for (option, value, reason) in [
-        (
-            "store",
-            "postgres://x",
-            "must be memory or redis://host:port",
-        ),
+        ("store", "postgres://x", "must be memory or redis://host:port"),
         ("store", "redis://", "redis:// needs a host"),
         ("store", "redis://:6379", "redis:// needs a host"),
-        (
-            "store",
-            "rediss://a",
-            "rediss:// is not supported yet, give a redis:// address",
-        ),
+        ("store", "rediss://a", "rediss:// is not supported yet, give a redis:// address"),
         (
             "store",
             "redis+cluster://a,b",
@@ -117,18 +96,10 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
         ("kafka", "embedded", "only off is supported so far"),
         ("kafka", "broker:9092", "only off is supported so far"),
         ("public-addr", "8080", "invalid socket address syntax"),
-        (
-            "internal-addr",
-            "localhost",
-            "invalid socket address syntax",
-        ),
+        ("internal-addr", "localhost", "invalid socket address syntax"),
         ("tick-ms", "49", "49 is not in 50..=60000"),
         ("tick-ms", "fast", "invalid digit found in string"),
-        (
-            "token-count-to-move",
-            "1000001",
-            "1000001 is not in 0..=1000000",
-        ),
+        ("token-count-to-move", "1000001", "1000001 is not in 0..=1000000"),
         ("token-count-to-move", "-1", "-1 is not in 0..=1000000"),
         ("lease-ms", "499", "499 is not in 500..=60000"),
         ("partitions", "0", "0 is not in 1..=64"),
@@ -168,20 +139,12 @@ fn help_and_version_are_texts_to_show_and_no_errors() {
     let Ok(Parsed::Show(help)) = Config::parse(Role::Api, ["--help".into()], []) else {
         panic!("no help");
     };
-    for part in [
-        "daegi-api",
-        "--tick-ms <MS>",
-        "[env: DAEGI_TICK_MS]",
-        "[default: 1000]",
-    ] {
+    for part in ["daegi-api", "--tick-ms <MS>", "[env: DAEGI_TICK_MS]", "[default: 1000]"] {
         assert!(help.contains(part), "{part} is missing in\n{help}");
     }
     assert!(!help.contains("DAEGI_HELP"), "{help}");
     let Ok(Parsed::Show(version)) = Config::parse(Role::Api, ["--version".into()], []) else {
         panic!("no version");
     };
-    assert_eq!(
-        version.trim(),
-        concat!("daegi-api ", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!(version.trim(), concat!("daegi-api ", env!("CARGO_PKG_VERSION")));
 }

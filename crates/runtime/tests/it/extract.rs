@@ -24,28 +24,16 @@ struct Wait {
 
 fn router() -> Router {
     let routes = Router::new()
-        .route(
-            "/join",
-            post(async |JsonBody(join): JsonBody<Join>| join.user_id),
-        )
+        .route("/join", post(async |JsonBody(join): JsonBody<Join>| join.user_id))
         .route(
             "/maybe",
             post(async |join: Option<JsonBody<Join>>| {
                 join.map_or("nobody".into(), |JsonBody(join)| join.user_id)
             }),
         )
-        .route(
-            "/wait",
-            get(async |QueryParams(wait): QueryParams<Wait>| wait.ms.to_string()),
-        )
-        .route(
-            "/number/{n}",
-            get(async |PathParams(n): PathParams<u16>| n.to_string()),
-        )
-        .route(
-            "/broken",
-            get(async |PathParams(n): PathParams<u16>| n.to_string()),
-        );
+        .route("/wait", get(async |QueryParams(wait): QueryParams<Wait>| wait.ms.to_string()))
+        .route("/number/{n}", get(async |PathParams(n): PathParams<u16>| n.to_string()))
+        .route("/broken", get(async |PathParams(n): PathParams<u16>| n.to_string()));
     guarded(routes)
 }
 
@@ -63,11 +51,7 @@ async fn json_of_any_json_type_is_read() {
         "application/cloudevents+json",
     ] {
         let request = json("/join", content_type, r#"{"userId":"kim"}"#);
-        assert_eq!(
-            call(router(), request).await.status(),
-            StatusCode::OK,
-            "{content_type}"
-        );
+        assert_eq!(call(router(), request).await.status(), StatusCode::OK, "{content_type}");
     }
 }
 
@@ -77,28 +61,15 @@ async fn a_body_that_does_not_fit_is_a_problem_with_the_reason() {
         ("", "the body is empty"),
         ("{", "the body is not JSON: EOF"),
         ("nope", "the body is not JSON: expected"),
-        (
-            r#"{"userId":"kim"} x"#,
-            "the body is not JSON: trailing characters",
-        ),
-        (
-            r#"{"userId":7}"#,
-            "the body does not fit: invalid type: integer `7`",
-        ),
-        (
-            r#"{"userId":"kim","x":1}"#,
-            "the body does not fit: unknown field `x`",
-        ),
+        (r#"{"userId":"kim"} x"#, "the body is not JSON: trailing characters"),
+        (r#"{"userId":7}"#, "the body does not fit: invalid type: integer `7`"),
+        (r#"{"userId":"kim","x":1}"#, "the body does not fit: unknown field `x`"),
         ("{}", "the body does not fit: missing field `userId`"),
     ] {
         let response = call(router(), json("/join", "application/json", body)).await;
         let problem = problem(response).await.unwrap();
         assert_eq!(problem.code, Code::InvalidRequest);
-        assert!(
-            problem.detail.starts_with(reason),
-            "{body}: {}",
-            problem.detail
-        );
+        assert!(problem.detail.starts_with(reason), "{body}: {}", problem.detail);
     }
 }
 
@@ -113,11 +84,7 @@ async fn a_body_of_another_type_is_not_read() {
 
 #[tokio::test]
 async fn an_optional_body_may_be_empty_but_not_wrong() {
-    let response = call(
-        router(),
-        Request::post("/maybe").body(Body::empty()).unwrap(),
-    )
-    .await;
+    let response = call(router(), Request::post("/maybe").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), StatusCode::OK);
     let response = call(router(), json("/maybe", "application/json", "{}")).await;
     assert_eq!(problem(response).await.unwrap().code, Code::InvalidRequest);
@@ -125,19 +92,9 @@ async fn an_optional_body_may_be_empty_but_not_wrong() {
 
 #[tokio::test]
 async fn addresses_that_do_not_fit_are_problems() {
-    for uri in [
-        "/wait",
-        "/wait?ms=soon",
-        "/wait?ms=70000",
-        "/number/seven",
-        "/number/%ff",
-    ] {
+    for uri in ["/wait", "/wait?ms=soon", "/wait?ms=70000", "/number/seven", "/number/%ff"] {
         let response = call(router(), support::get(uri).unwrap()).await;
-        assert_eq!(
-            problem(response).await.unwrap().code,
-            Code::InvalidRequest,
-            "{uri}"
-        );
+        assert_eq!(problem(response).await.unwrap().code, Code::InvalidRequest, "{uri}");
     }
     for uri in ["/wait?ms=7", "/number/7"] {
         let response = call(router(), support::get(uri).unwrap()).await;

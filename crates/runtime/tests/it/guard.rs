@@ -18,10 +18,7 @@ fn router() -> Router {
     let routes = Router::new()
         .route("/hello", get(async || "hello"))
         .route("/length", post(async |body: Bytes| body.len().to_string()))
-        .route(
-            "/panic",
-            get(async || -> &'static str { panic!("secret plans") }),
-        )
+        .route("/panic", get(async || -> &'static str { panic!("secret plans") }))
         .route("/never", get(std::future::pending::<&'static str>));
     guarded(routes)
 }
@@ -43,10 +40,7 @@ async fn a_wrong_method_is_a_problem_that_says_which_are_right() {
     let request = Request::delete("/hello").body(Body::empty()).unwrap();
     let response = call(router(), request).await;
     assert_eq!(response.headers()[ALLOW], "GET,HEAD");
-    assert_eq!(
-        problem(response).await.unwrap().code,
-        Code::MethodNotAllowed
-    );
+    assert_eq!(problem(response).await.unwrap().code, Code::MethodNotAllowed);
 }
 
 #[tokio::test]
@@ -127,9 +121,7 @@ async fn ten_megabytes_in_chunks_are_refused() {
 #[tokio::test]
 async fn a_client_that_asks_before_it_sends_too_much_is_told_at_once() {
     let head = "POST /length HTTP/1.1\r\nhost: a\r\nconnection: close\r\nexpect: 100-continue\r\n";
-    refused_body(format!("{head}content-length: {TEN_MB}\r\n\r\n").into_bytes())
-        .await
-        .unwrap();
+    refused_body(format!("{head}content-length: {TEN_MB}\r\n\r\n").into_bytes()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -42,8 +42,5 @@ async fn metrics_are_text_for_prometheus() {
     let health = Health::new(&Shutdown::new());
     let metrics = call(health.router(), get("/metrics").unwrap()).await;
     assert_eq!(metrics.status(), StatusCode::OK);
-    assert_eq!(
-        metrics.headers()[CONTENT_TYPE],
-        "text/plain; version=0.0.4; charset=utf-8"
-    );
+    assert_eq!(metrics.headers()[CONTENT_TYPE], "text/plain; version=0.0.4; charset=utf-8");
 }

@@ -20,18 +20,9 @@ fn a_fleet_role_refuses_to_start_without_its_secrets_and_its_store() {
     let ticket = ("DAEGI_TICKET_SECRETS", ticket.as_str());
     let api = |env: &[_]| refusal(Role::Api, &[], env);
     let scheduler = |env: &[_]| refusal(Role::Scheduler, &[], env);
-    assert_eq!(
-        api(&[ticket, PASS]),
-        "daegi-api needs --store (DAEGI_STORE)"
-    );
-    assert_eq!(
-        api(&[STORE, PASS]),
-        "daegi-api needs --ticket-secrets (DAEGI_TICKET_SECRETS)"
-    );
-    assert_eq!(
-        api(&[STORE, ticket]),
-        "daegi-api needs --pass-key (DAEGI_PASS_KEY)"
-    );
+    assert_eq!(api(&[ticket, PASS]), "daegi-api needs --store (DAEGI_STORE)");
+    assert_eq!(api(&[STORE, PASS]), "daegi-api needs --ticket-secrets (DAEGI_TICKET_SECRETS)");
+    assert_eq!(api(&[STORE, ticket]), "daegi-api needs --pass-key (DAEGI_PASS_KEY)");
     assert_eq!(
         scheduler(&[STORE, ticket]),
         "daegi-scheduler needs --admin-token (DAEGI_ADMIN_TOKEN)"
@@ -68,10 +59,7 @@ fn a_fleet_role_refuses_the_memory_store() {
 #[test]
 fn the_all_in_one_makes_what_it_was_not_given_and_says_so() {
     let bare = parse(Role::AllInOne, &[], &[]).unwrap();
-    assert_eq!(
-        bare.secrets.generated,
-        ["admin-token", "ticket-secrets", "pass-key"]
-    );
+    assert_eq!(bare.secrets.generated, ["admin-token", "ticket-secrets", "pass-key"]);
     let given = parse(Role::AllInOne, &[], &[ADMIN, PASS]).unwrap();
     assert_eq!(given.secrets.generated, ["ticket-secrets"]);
     assert!(given.secrets.admin_token.matches(ADMIN.1));
@@ -97,11 +85,7 @@ fn a_refused_secret_is_not_repeated() {
         ("admin-token", "hunter2 hunter2 hunter2", "hunter2"),
         ("ticket-secrets", SECRET_HEX, "c0ffee"),
         ("ticket-secrets", "1:c0ffee", "c0ffee"),
-        (
-            "ticket-secrets",
-            "1:c0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeX",
-            "c0ffee",
-        ),
+        ("ticket-secrets", "1:c0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeX", "c0ffee"),
         ("pass-key", "MC4CAQAwBQYDK2VwBCIEINTuctv5", "MC4CAQ"),
         ("pass-key", &broken_pem, "MC4CAQ"),
         ("store", "redis+cluster://user:hunter2@a", "hunter2"),
@@ -116,11 +100,7 @@ fn a_refused_secret_is_not_repeated() {
 
 #[test]
 fn a_secret_that_lost_its_option_is_not_repeated() {
-    for args in [
-        &["--admin-token=", "hunter2hunter2"][..],
-        &["hunter2"],
-        &["--hunter2=hunter2"],
-    ] {
+    for args in [&["--admin-token=", "hunter2hunter2"][..], &["hunter2"], &["--hunter2=hunter2"]] {
         let line = refusal(Role::AllInOne, args, &[]);
         assert!(!line.contains("hunter2"), "{line}");
     }
@@ -142,14 +122,7 @@ fn debug_shows_no_secret() {
     };
     assert!(url.contains("p4ssw0rd"));
     let shown = format!("{config:?}");
-    for secret in [
-        "hunter2",
-        "p4ssw0rd",
-        "c0ffee",
-        "192, 255, 238",
-        "MC4CAQ",
-        "212, 238",
-    ] {
+    for secret in ["hunter2", "p4ssw0rd", "c0ffee", "192, 255, 238", "MC4CAQ", "212, 238"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
 }

@@ -40,9 +40,7 @@ impl Gate {
 #[tokio::test]
 async fn a_request_in_flight_finishes_after_the_listener_has_closed() {
     let (shutdown, gate) = (Shutdown::new(), Gate::default());
-    let address = served(gate.router(), Limits::default(), &shutdown)
-        .await
-        .unwrap();
+    let address = served(gate.router(), Limits::default(), &shutdown).await.unwrap();
     let answer = async {
         let answer = exchange(address, REQUEST).await.unwrap();
         assert!(answer.ends_with("done"), "{answer}");
@@ -64,10 +62,7 @@ async fn a_request_in_flight_finishes_after_the_listener_has_closed() {
 #[tokio::test]
 async fn a_request_that_outlives_the_drain_deadline_is_dropped() {
     let (shutdown, gate) = (Shutdown::new(), Gate::default());
-    let limits = Limits {
-        drain: Duration::ZERO,
-        ..Limits::default()
-    };
+    let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
     let address = served(gate.router(), limits, &shutdown).await.unwrap();
     let ending = async {
         gate.entered.notified().await;
@@ -94,15 +89,9 @@ async fn idle_connections_do_not_hold_up_the_end() {
 #[tokio::test]
 async fn more_clients_than_connections_wait_for_their_turn() {
     let (shutdown, gate) = (Shutdown::new(), Gate::default());
-    let limits = Limits {
-        connections: 1,
-        ..Limits::default()
-    };
+    let limits = Limits { connections: 1, ..Limits::default() };
     let address = served(gate.router(), limits, &shutdown).await.unwrap();
-    let (first, second) = (
-        exchange(address, LAST_REQUEST),
-        exchange(address, LAST_REQUEST),
-    );
+    let (first, second) = (exchange(address, LAST_REQUEST), exchange(address, LAST_REQUEST));
     let letting_in = async {
         for _ in 0..2 {
             gate.entered.notified().await;
@@ -119,10 +108,7 @@ async fn more_clients_than_connections_wait_for_their_turn() {
 #[tokio::test]
 async fn a_client_that_never_finishes_its_head_is_cut_off() {
     let shutdown = Shutdown::new();
-    let limits = Limits {
-        header_read: Duration::from_millis(20),
-        ..Limits::default()
-    };
+    let limits = Limits { header_read: Duration::from_millis(20), ..Limits::default() };
     let address = served(Router::new(), limits, &shutdown).await.unwrap();
     let answer = exchange(address, b"GET / HTTP/1.1\r\nhost:").await.unwrap();
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");

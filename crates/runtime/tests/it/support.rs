@@ -30,13 +30,9 @@ pub(crate) fn parse(
     env: &[(&str, &str)],
 ) -> Result<Config, ConfigError> {
     let args = args.iter().map(ToString::to_string);
-    let env = env
-        .iter()
-        .map(|(name, value)| (name.to_string(), value.to_string()));
+    let env = env.iter().map(|(name, value)| (name.to_string(), value.to_string()));
     let parsed = Config::parse(role, args, env)?;
-    Ok(parsed
-        .into_config()
-        .unwrap_or_else(|| panic!("only shows a text")))
+    Ok(parsed.into_config().unwrap_or_else(|| panic!("only shows a text")))
 }
 
 /// The line that a configuration is refused with.
@@ -87,9 +83,6 @@ pub(crate) async fn exchange(address: SocketAddr, request: &[u8]) -> anyhow::Res
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(request).await?;
     let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .await
-        .context("the answer")?;
+    stream.read_to_string(&mut answer).await.context("the answer")?;
     Ok(answer)
 }

@@ -12,10 +12,7 @@ pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: 
         lines.insert(change.id.clone(), line);
         return Put::Created(item);
     };
-    if change
-        .version
-        .is_some_and(|version| version <= line.item.version)
-    {
+    if change.version.is_some_and(|version| version <= line.item.version) {
         return Put::Stale;
     }
     if line.removed {

@@ -13,24 +13,15 @@ pub(super) fn admit(
     written: &mut Written,
 ) -> Admission {
     if outbox_room == 0 {
-        return Admission {
-            remaining: quota,
-            outbox_full: true,
-            ..Admission::default()
-        };
+        return Admission { remaining: quota, outbox_full: true, ..Admission::default() };
     }
     // Those who passed through since the last tick have used their part of it.
     let quota = quota.saturating_sub(std::mem::take(&mut line.through));
-    let idle = Admission {
-        remaining: quota,
-        ..Admission::default()
-    };
+    let idle = Admission { remaining: quota, ..Admission::default() };
     if line.removed || !line.item.enabled || line.item.stock == 0 || line.item.paused {
         return idle;
     }
-    let room = line
-        .room()
-        .min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
+    let room = line.room().min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
     let free = quota.min(room);
     let (mut admitted, mut missed) = (0, 0);
     while admitted < free && admitted + missed < CHUNK {
@@ -68,14 +59,7 @@ fn put_aside(line: &mut Line, user: UserId, number: Number, now: Millis, written
     if keep == 0 {
         line.end(user, number, EndReason::Abandoned, now, written);
     } else {
-        line.missed.insert(
-            now + keep,
-            user,
-            Missed {
-                number,
-                until: now + keep,
-            },
-        );
+        line.missed.insert(now + keep, user, Missed { number, until: now + keep });
     }
 }
 
@@ -92,19 +76,11 @@ pub(super) fn expire(line: &mut Line, now: Millis, written: &mut Written) -> Exp
     }
     line.forget_closed(now);
     line.forget_departed(CHUNK as usize);
-    Expiry {
-        expired,
-        abandoned,
-        more: expired + abandoned == CHUNK,
-        active: line.is_active(),
-    }
+    Expiry { expired, abandoned, more: expired + abandoned == CHUNK, active: line.is_active() }
 }
 
 pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut Written) -> Sweep {
-    let done = |abandoned| Sweep {
-        abandoned,
-        cursor: Number(0),
-    };
+    let done = |abandoned| Sweep { abandoned, cursor: Number(0) };
     let Some(limit) = line.item.policy.unseen_limit_seconds() else {
         return done(0);
     };
@@ -124,12 +100,5 @@ pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut 
             abandoned += 1;
         }
     }
-    if end_of_line {
-        done(abandoned)
-    } else {
-        Sweep {
-            abandoned,
-            cursor: next,
-        }
-    }
+    if end_of_line { done(abandoned) } else { Sweep { abandoned, cursor: next } }
 }

@@ -111,14 +111,8 @@ impl Line {
     pub(super) fn room(&self) -> u32 {
         let inside = u32::try_from(self.entered.len()).unwrap_or(u32::MAX);
         let policy = &self.item.policy;
-        let capacity = policy
-            .max_active
-            .map_or(u32::MAX, |max| max.saturating_sub(inside));
-        let stock = if policy.admit_up_to_stock {
-            self.item.stock
-        } else {
-            u32::MAX
-        };
+        let capacity = policy.max_active.map_or(u32::MAX, |max| max.saturating_sub(inside));
+        let stock = if policy.admit_up_to_stock { self.item.stock } else { u32::MAX };
         capacity.min(stock.saturating_sub(inside))
     }
 
@@ -133,12 +127,7 @@ impl Line {
     ) {
         self.totals.ended += 1;
         self.closed.insert(number, (reason, at));
-        written.closed.push(LineEvent::Closed {
-            user,
-            number,
-            at,
-            reason,
-        });
+        written.closed.push(LineEvent::Closed { user, number, at, reason });
     }
 
     /// Lets a person in who is nowhere any more.
@@ -151,21 +140,8 @@ impl Line {
     ) {
         let expires_at = at + Millis::from(self.item.policy.pass_ttl_seconds) * 1000;
         self.totals.admitted += 1;
-        self.entered.insert(
-            expires_at,
-            user.clone(),
-            Entry {
-                number,
-                at,
-                expires_at,
-            },
-        );
-        written.activated.push(LineEvent::Activated {
-            user,
-            number,
-            at,
-            expires_at,
-        });
+        self.entered.insert(expires_at, user.clone(), Entry { number, at, expires_at });
+        written.activated.push(LineEvent::Activated { user, number, at, expires_at });
     }
 
     /// Takes a person out of the line; a gap in its middle is written down.
@@ -217,27 +193,19 @@ impl Line {
 
     pub(super) fn mark_page(&mut self, page: &SeenPage, now: Millis) {
         let slice = slice_of(now);
-        self.seen
-            .entry((slice, page.page))
-            .or_insert_with(|| SeenPage::new(page.page))
-            .merge(page);
+        self.seen.entry((slice, page.page)).or_insert_with(|| SeenPage::new(page.page)).merge(page);
         let oldest = slice.saturating_sub(crate::SLICES_KEPT);
         self.seen.retain(|(slice, _), _| *slice >= oldest);
     }
 
     pub(super) fn mark(&mut self, number: Number, now: Millis) {
-        SeenPage::of([number])
-            .iter()
-            .for_each(|page| self.mark_page(page, now));
+        SeenPage::of([number]).iter().for_each(|page| self.mark_page(page, now));
     }
 
     /// The first number given within the last `seconds`; it and all later ones count as seen.
     pub(super) fn fresh_from(&self, seconds: u32, now: Millis) -> Number {
         let oldest = (oldest_slice(now, seconds), Number(0));
-        self.births
-            .range(oldest..)
-            .next()
-            .map_or(Number::MAX, |(_, first)| *first)
+        self.births.range(oldest..).next().map_or(Number::MAX, |(_, first)| *first)
     }
 
     /// Whether a number was seen within the last `seconds`. One slice of the future counts too:
@@ -245,11 +213,8 @@ impl Line {
     pub(super) fn seen(&self, number: Number, seconds: u32, now: Millis) -> bool {
         let page = number.0 / PAGE_NUMBERS;
         number >= self.fresh_from(seconds, now)
-            || (oldest_slice(now, seconds)..=slice_of(now) + 1).any(|slice| {
-                self.seen
-                    .get(&(slice, page))
-                    .is_some_and(|seen| seen.has(number))
-            })
+            || (oldest_slice(now, seconds)..=slice_of(now) + 1)
+                .any(|slice| self.seen.get(&(slice, page)).is_some_and(|seen| seen.has(number)))
     }
 
     /// Counts people who left the front of the line.
@@ -304,19 +269,11 @@ impl Line {
     pub(super) fn snapshot(&self, cursor: DepartedCursor) -> LineSnapshot {
         let end = self.departed_dropped + self.departed.len() as u64;
         let known = cursor.base == self.base.0 && cursor.read <= end;
-        let from = if known {
-            cursor.read.max(self.departed_dropped)
-        } else {
-            self.departed_dropped
-        };
+        let from =
+            if known { cursor.read.max(self.departed_dropped) } else { self.departed_dropped };
         let skip = (from - self.departed_dropped) as usize;
-        let departed: Vec<Number> = self
-            .departed
-            .iter()
-            .skip(skip)
-            .take(DEPARTED_PAGE)
-            .copied()
-            .collect();
+        let departed: Vec<Number> =
+            self.departed.iter().skip(skip).take(DEPARTED_PAGE).copied().collect();
         let read = from + departed.len() as u64;
         LineSnapshot {
             item: self.item.clone(),
@@ -327,17 +284,9 @@ impl Line {
             waiting: self.waiting.len(),
             returning: self.returning.len(),
             entered: self.entered.len(),
-            rate: Rate::new(
-                self.rate
-                    .iter()
-                    .map(|(at, people)| (*at, *people))
-                    .collect(),
-            ),
+            rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
             departed,
-            cursor: DepartedCursor {
-                base: self.base.0,
-                read,
-            },
+            cursor: DepartedCursor { base: self.base.0, read },
             more: read < end,
         }
     }
@@ -381,9 +330,7 @@ impl Queue {
     /// Up to `limit` people from this number on.
     pub(super) fn from(&self, number: Number, limit: usize) -> Vec<(UserId, Number)> {
         let range = self.by_number.range(number..).take(limit);
-        range
-            .map(|(number, user)| (user.clone(), *number))
-            .collect()
+        range.map(|(number, user)| (user.clone(), *number)).collect()
     }
 }
 
@@ -426,9 +373,6 @@ impl<T: Copy> Timed<T> {
 
 impl<T> Default for Timed<T> {
     fn default() -> Self {
-        Self {
-            by_user: HashMap::new(),
-            by_time: BTreeSet::new(),
-        }
+        Self { by_user: HashMap::new(), by_time: BTreeSet::new() }
     }
 }

@@ -25,11 +25,7 @@ impl Outbox {
             if !events.is_empty() {
                 self.written += 1;
                 let id = self.written.to_string();
-                self.batches.push_back(OutboxBatch {
-                    id,
-                    item: item.clone(),
-                    events,
-                });
+                self.batches.push_back(OutboxBatch { id, item: item.clone(), events });
             }
         }
     }
@@ -43,9 +39,6 @@ impl Outbox {
     }
 
     pub(super) fn events(&self) -> u64 {
-        self.batches
-            .iter()
-            .map(|batch| batch.events.len() as u64)
-            .sum()
+        self.batches.iter().map(|batch| batch.events.len() as u64).sum()
     }
 }

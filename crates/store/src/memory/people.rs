@@ -33,11 +33,9 @@ pub(super) fn join(
 /// A person who is in one batch twice gets one place and hears of it twice.
 fn repeated(answer: &Joined) -> Joined {
     match answer {
-        Joined::At { number, place, .. } => Joined::At {
-            number: *number,
-            new: false,
-            place: *place,
-        },
+        Joined::At { number, place, .. } => {
+            Joined::At { number: *number, new: false, place: *place }
+        }
         refused @ Joined::Refused(_) => refused.clone(),
     }
 }
@@ -67,11 +65,7 @@ fn join_one(
         line.waiting.add(user.clone(), number);
     }
     let place = place_of(line, user, number);
-    Joined::At {
-        number,
-        new: true,
-        place,
-    }
+    Joined::At { number, new: true, place }
 }
 
 fn refusal(line: &Line) -> Option<Refusal> {
@@ -123,11 +117,7 @@ fn still_in_line(
     now: Millis,
     written: &mut Written,
 ) -> Option<Number> {
-    if let Some(number) = line
-        .waiting
-        .number_of(user)
-        .or(line.returning.number_of(user))
-    {
+    if let Some(number) = line.waiting.number_of(user).or(line.returning.number_of(user)) {
         return Some(number);
     }
     let missed = line.missed.get(user)?;
@@ -137,13 +127,7 @@ fn still_in_line(
     }
     if open {
         line.missed.remove(missed.until, user);
-        line.end(
-            user.clone(),
-            missed.number,
-            EndReason::Abandoned,
-            now,
-            written,
-        );
+        line.end(user.clone(), missed.number, EndReason::Abandoned, now, written);
     }
     None
 }
@@ -155,11 +139,7 @@ fn come_back(line: &mut Line, user: &UserId, missed: Missed, now: Millis) {
 }
 
 fn at(number: Number, place: Place) -> Joined {
-    Joined::At {
-        number,
-        new: false,
-        place,
-    }
+    Joined::At { number, new: false, place }
 }
 
 /// The queue starts by itself as soon as anybody waits, the rate is used up or there is no room.
@@ -174,27 +154,16 @@ fn passes_through(line: &Line, settings: &Settings) -> bool {
 /// Where a living ticket stands.
 fn place_of(line: &Line, user: &UserId, number: Number) -> Place {
     if let Some(entry) = line.entered.get(user) {
-        Place::Entered {
-            at: entry.at,
-            expires_at: entry.expires_at,
-        }
+        Place::Entered { at: entry.at, expires_at: entry.expires_at }
     } else if line.returning.number_of(user).is_some() {
-        Place::Waiting {
-            position: line.returning.rank(number) + 1,
-        }
+        Place::Waiting { position: line.returning.rank(number) + 1 }
     } else {
-        Place::Waiting {
-            position: line.position(number),
-        }
+        Place::Waiting { position: line.position(number) }
     }
 }
 
 pub(super) fn resolve(line: &mut Line, (user, number): &(UserId, Number), now: Millis) -> Standing {
-    if let Some(entry) = line
-        .entered
-        .get(user)
-        .filter(|entry| entry.number == *number)
-    {
+    if let Some(entry) = line.entered.get(user).filter(|entry| entry.number == *number) {
         return match entry.expires_at > now {
             true => Standing::At(place_of(line, user, *number)),
             false => Standing::Ended(EndReason::Expired),
@@ -206,11 +175,7 @@ pub(super) fn resolve(line: &mut Line, (user, number): &(UserId, Number), now: M
     if *number < line.valid_from {
         return Standing::Restarted;
     }
-    if let Some(missed) = line
-        .missed
-        .get(user)
-        .filter(|missed| missed.number == *number)
-    {
+    if let Some(missed) = line.missed.get(user).filter(|missed| missed.number == *number) {
         if missed.until <= now {
             return Standing::Ended(EndReason::Abandoned);
         }
@@ -238,10 +203,7 @@ pub(super) fn leave(
     if complete(line, user, number, EndReason::Left, now, written) {
         return true;
     }
-    let missed = line
-        .missed
-        .get(user)
-        .filter(|missed| missed.number == number);
+    let missed = line.missed.get(user).filter(|missed| missed.number == number);
     if line.waiting.number_of(user) == Some(number) {
         line.depart(user);
     } else if line.returning.number_of(user) == Some(number) {
@@ -263,11 +225,7 @@ pub(super) fn complete(
     now: Millis,
     written: &mut Written,
 ) -> bool {
-    let Some(entry) = line
-        .entered
-        .get(user)
-        .filter(|entry| entry.number == number)
-    else {
+    let Some(entry) = line.entered.get(user).filter(|entry| entry.number == number) else {
         return false;
     };
     line.entered.remove(entry.expires_at, user);

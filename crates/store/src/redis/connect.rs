@@ -25,19 +25,12 @@ pub(super) async fn connect(url: &str) -> Result<(ConnectionManager, Leases)> {
         .set_connection_timeout(Some(ANSWER_WITHIN))
         .set_number_of_retries(1)
         .set_max_delay(RECONNECT_WITHIN);
-    let connection = ConnectionManager::new_with_config(client.clone(), config)
-        .await
-        .map_err(error)?;
+    let connection =
+        ConnectionManager::new_with_config(client.clone(), config).await.map_err(error)?;
     let mut manager = LockManager::from_clients(vec![client]);
     // One attempt: whether to try again is the scheduler's decision.
     manager.set_retry(1, Duration::from_millis(1));
-    Ok((
-        connection,
-        Leases::Redis {
-            manager: Box::new(manager),
-            key: keys::lease().to_owned(),
-        },
-    ))
+    Ok((connection, Leases::Redis { manager: Box::new(manager), key: keys::lease().to_owned() }))
 }
 
 /// Decides once for the crate what an error of the library means.
@@ -62,21 +55,14 @@ pub(super) fn at(epoch: Epoch, error: Error) -> Error {
 
 /// Reads `redis_version` out of INFO.
 pub(super) fn check_version(info: &str) -> Result<()> {
-    let found = info
-        .lines()
-        .find_map(|line| line.strip_prefix("redis_version:"));
+    let found = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
     let found = found.unwrap_or("of unknown version").trim();
-    let mut parts = found
-        .split('.')
-        .map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut parts = found.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     if version >= NEEDED {
         Ok(())
     } else {
-        Err(Error::Version {
-            found: found.into(),
-            needed: NEEDED_TEXT,
-        })
+        Err(Error::Version { found: found.into(), needed: NEEDED_TEXT })
     }
 }
 
@@ -88,16 +74,8 @@ mod tests {
     fn old_and_strange_servers_are_refused() {
         assert!(check_version("# Server\r\nredis_version:7.0.15\r\n").is_ok());
         assert!(check_version("redis_version:6.2.0\r\n").is_ok());
-        for old in [
-            "redis_version:6.0.16\r\n",
-            "redis_version:5.0.7",
-            "redis_version:x",
-            "",
-        ] {
-            assert!(
-                matches!(check_version(old), Err(Error::Version { .. })),
-                "{old:?}"
-            );
+        for old in ["redis_version:6.0.16\r\n", "redis_version:5.0.7", "redis_version:x", ""] {
+            assert!(matches!(check_version(old), Err(Error::Version { .. })), "{old:?}");
         }
     }
 }

@@ -29,10 +29,7 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("mode", mode.to_owned()),
         ("tokensPerTick", optional(policy.tokens_per_tick)),
         ("maxActive", optional(policy.max_active)),
-        (
-            "admitUpToStock",
-            u8::from(policy.admit_up_to_stock).to_string(),
-        ),
+        ("admitUpToStock", u8::from(policy.admit_up_to_stock).to_string()),
         ("passTtlSeconds", policy.pass_ttl_seconds.to_string()),
         ("graceSeconds", policy.grace_seconds.to_string()),
         ("missedKeepSeconds", policy.missed_keep_seconds.to_string()),
@@ -56,11 +53,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
         policy: Policy {
-            mode: if text("mode")? == "auto" {
-                Mode::Auto
-            } else {
-                Mode::Always
-            },
+            mode: if text("mode")? == "auto" { Mode::Auto } else { Mode::Always },
             tokens_per_tick: maybe(&hash, "tokensPerTick")?,
             max_active: maybe(&hash, "maxActive")?,
             admit_up_to_stock: text("admitUpToStock")? == "1",
@@ -84,9 +77,7 @@ fn text<'a>(hash: &'a Hash, field: &str) -> Result<&'a str> {
 /// A field that must parse.
 pub(super) fn number<T: FromStr>(hash: &Hash, field: &str) -> Result<T> {
     let value = text(hash, field)?;
-    value
-        .parse()
-        .map_err(|_| Error::corrupt(format!("an item whose {field} is {value:?}")))
+    value.parse().map_err(|_| Error::corrupt(format!("an item whose {field} is {value:?}")))
 }
 
 fn maybe<T: FromStr>(hash: &Hash, field: &str) -> Result<Option<T>> {

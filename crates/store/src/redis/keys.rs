@@ -42,11 +42,7 @@ impl LineKeys {
     pub(super) fn new(partition: u16, id: &ItemId) -> Self {
         let prefix = format!("daegi:{{p{partition:02}}}:line:{id}:");
         let item = format!("{prefix}item");
-        Self {
-            prefix,
-            partition: PartitionKeys::new(partition),
-            item,
-        }
+        Self { prefix, partition: PartitionKeys::new(partition), item }
     }
 
     /// The keys every script of a line is given, in the order of `scripts/line.lua`.

@@ -74,20 +74,14 @@ impl Tagged {
 }
 
 pub(super) fn joined(reply: Vec<Vec<Value>>) -> Result<Vec<Joined>> {
-    reply
-        .into_iter()
-        .map(|one| joined_one(Tagged::read(one)?))
-        .collect()
+    reply.into_iter().map(|one| joined_one(Tagged::read(one)?)).collect()
 }
 
 fn joined_one(Tagged(tag, [number, a, b]): Tagged) -> Result<Joined> {
     let entered = |new| Joined::At {
         number: Number(number),
         new,
-        place: Place::Entered {
-            at: a,
-            expires_at: b,
-        },
+        place: Place::Entered { at: a, expires_at: b },
     };
     Ok(match tag.as_str() {
         "w" => Joined::At {
@@ -117,10 +111,7 @@ fn standing(reply: Vec<Value>) -> Result<Standing> {
     let Tagged(tag, [a, b, _]) = Tagged::read(reply)?;
     Ok(match tag.as_str() {
         "w" => Standing::At(Place::Waiting { position: a }),
-        "e" => Standing::At(Place::Entered {
-            at: a,
-            expires_at: b,
-        }),
+        "e" => Standing::At(Place::Entered { at: a, expires_at: b }),
         "r" => Standing::Restarted,
         "u" => Standing::Unknown,
         "n" => Standing::NotFound,
@@ -128,17 +119,7 @@ fn standing(reply: Vec<Value>) -> Result<Standing> {
     })
 }
 
-type SnapshotReply = (
-    Hash,
-    u64,
-    u64,
-    u64,
-    u64,
-    Vec<(u64, u32)>,
-    Vec<u64>,
-    u64,
-    bool,
-);
+type SnapshotReply = (Hash, u64, u64, u64, u64, Vec<(u64, u32)>, Vec<u64>, u64, bool);
 
 pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>> {
     if matches!(&reply, Value::Array(parts) if parts.is_empty()) {
@@ -147,10 +128,7 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
     let (hash, frontier, waiting, returning, entered, rate, departed, read, more): SnapshotReply =
         decode(reply)?;
     let base: u64 = fields::number(&hash, "base")?;
-    let (valid_from, tail) = (
-        fields::number(&hash, "validFrom")?,
-        fields::number(&hash, "tail")?,
-    );
+    let (valid_from, tail) = (fields::number(&hash, "validFrom")?, fields::number(&hash, "tail")?);
     Ok(fields::item(id, hash)?.map(|item| LineSnapshot {
         item,
         base: Number(base),
@@ -171,19 +149,8 @@ pub(super) fn counts(id: &ItemId, counted: Vec<u64>) -> Option<Counts> {
     let [waiting, returning, missed, entered, joined, admitted, ended] = counted[..] else {
         return None;
     };
-    let totals = Totals {
-        joined,
-        admitted,
-        ended,
-    };
-    Some(Counts {
-        item: id.clone(),
-        waiting,
-        returning,
-        missed,
-        entered,
-        totals,
-    })
+    let totals = Totals { joined, admitted, ended };
+    Some(Counts { item: id.clone(), waiting, returning, missed, entered, totals })
 }
 
 /// A script that looks back answers numbers, or `slices` and how far back it must look.
@@ -199,69 +166,46 @@ fn sliced<T: FromRedisValue>(reply: Value) -> Result<Sliced<T>> {
 
 pub(super) fn admission(reply: Value) -> Result<Sliced<Admission>> {
     Ok(match sliced(reply)? {
-        Sliced::Done((admitted, missed, remaining, more, outbox_full)) => Sliced::Done(Admission {
-            admitted,
-            missed,
-            remaining,
-            more,
-            outbox_full,
-        }),
+        Sliced::Done((admitted, missed, remaining, more, outbox_full)) => {
+            Sliced::Done(Admission { admitted, missed, remaining, more, outbox_full })
+        }
         Sliced::Needs(seconds) => Sliced::Needs(seconds),
     })
 }
 
 pub(super) fn swept(reply: Value) -> Result<Sliced<Sweep>> {
     Ok(match sliced(reply)? {
-        Sliced::Done((abandoned, cursor)) => Sliced::Done(Sweep {
-            abandoned,
-            cursor: Number(cursor),
-        }),
+        Sliced::Done((abandoned, cursor)) => {
+            Sliced::Done(Sweep { abandoned, cursor: Number(cursor) })
+        }
         Sliced::Needs(seconds) => Sliced::Needs(seconds),
     })
 }
 
 pub(super) fn expiry((expired, abandoned, more, active): (u32, u32, bool, bool)) -> Expiry {
-    Expiry {
-        expired,
-        abandoned,
-        more,
-        active,
-    }
+    Expiry { expired, abandoned, more, active }
 }
 
 pub(super) fn outbox(entries: Vec<(String, Hash)>) -> Result<Vec<OutboxBatch>> {
-    entries
-        .into_iter()
-        .map(|(id, fields)| batch(id, &fields))
-        .collect()
+    entries.into_iter().map(|(id, fields)| batch(id, &fields)).collect()
 }
 
 fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
     let item = item_id(fields.get("i").map_or("", String::as_str))?;
     let at: Millis = fields::number(fields, "t")?;
-    let words = |field| {
-        fields
-            .get(field)
-            .map(|text| text.split(' ').collect::<Vec<_>>())
-    };
+    let words = |field| fields.get(field).map(|text| text.split(' ').collect::<Vec<_>>());
     let events = match (words("a"), words("c")) {
         (Some(people), None) => {
             let expires_at = fields::number(fields, "e")?;
             let activated = |pair: &[&str]| {
                 let (user, number) = ticket(pair)?;
-                Ok(LineEvent::Activated {
-                    user,
-                    number,
-                    at,
-                    expires_at,
-                })
+                Ok(LineEvent::Activated { user, number, at, expires_at })
             };
             people.chunks(2).map(activated).collect::<Result<_>>()?
         }
-        (None, Some(people)) => people
-            .chunks(3)
-            .map(|one| closed(one, at))
-            .collect::<Result<_>>()?,
+        (None, Some(people)) => {
+            people.chunks(3).map(|one| closed(one, at)).collect::<Result<_>>()?
+        }
         _ => return Err(Error::corrupt("an outbox record of no known kind")),
     };
     Ok(OutboxBatch { id, item, events })
@@ -271,20 +215,11 @@ fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {
     let (user, number) = ticket(words)?;
     let reason = words.get(2).and_then(|code| EndReason::from_code(code));
     let reason = reason.ok_or_else(|| Error::corrupt("an end without a reason"))?;
-    Ok(LineEvent::Closed {
-        user,
-        number,
-        at,
-        reason,
-    })
+    Ok(LineEvent::Closed { user, number, at, reason })
 }
 
 fn ticket(words: &[&str]) -> Result<(UserId, Number)> {
     let user = words.first().and_then(|user| UserId::parse(user).ok());
-    let number = words
-        .get(1)
-        .and_then(|number| number.parse().ok())
-        .map(Number);
-    user.zip(number)
-        .ok_or_else(|| Error::corrupt("an outbox record without user and number"))
+    let number = words.get(1).and_then(|number| number.parse().ok()).map(Number);
+    user.zip(number).ok_or_else(|| Error::corrupt("an outbox record without user and number"))
 }

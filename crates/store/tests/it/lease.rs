@@ -17,10 +17,7 @@ async fn only_one_replica_leads_and_a_release_hands_over_at_once() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
         let first = Lease::try_acquire(&*store, TTL).await.unwrap().expect(name);
-        assert!(
-            Lease::try_acquire(&*store, TTL).await.unwrap().is_none(),
-            "{name}"
-        );
+        assert!(Lease::try_acquire(&*store, TTL).await.unwrap().is_none(), "{name}");
         first.release().await;
         let second = Lease::try_acquire(&*store, TTL).await.unwrap().expect(name);
         assert_eq!(second.epoch().0, 2, "{name}: every term has its epoch");
@@ -31,35 +28,15 @@ async fn only_one_replica_leads_and_a_release_hands_over_at_once() {
 async fn a_stale_leader_cannot_admit() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        store
-            .put_item(&change("concert", Policy::default()), START)
-            .await
-            .unwrap();
-        store
-            .join(&item("concert"), &users(5), &SETTINGS, START)
-            .await
-            .unwrap();
+        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+        store.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
         let old = store.begin_term().await.unwrap();
         let new = store.begin_term().await.unwrap();
-        let refused = store
-            .admit(old, &item("concert"), 5, 100, START)
-            .await
-            .unwrap_err();
+        let refused = store.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
         assert!(matches!(refused, Error::StaleEpoch(1)), "{name}: {refused}");
-        assert!(
-            store.expire(old, &item("concert"), START).await.is_err(),
-            "{name}"
-        );
-        assert!(
-            store
-                .sweep(old, &item("concert"), daegi_domain::Number(0), START)
-                .await
-                .is_err()
-        );
-        let admission = store
-            .admit(new, &item("concert"), 5, 100, START)
-            .await
-            .unwrap();
+        assert!(store.expire(old, &item("concert"), START).await.is_err(), "{name}");
+        assert!(store.sweep(old, &item("concert"), daegi_domain::Number(0), START).await.is_err());
+        let admission = store.admit(new, &item("concert"), 5, 100, START).await.unwrap();
         assert_eq!(admission.admitted, 5, "{name}: nothing had happened before");
     }
 }
@@ -69,21 +46,13 @@ async fn a_lease_that_cannot_be_renewed_is_lost() {
     let Some(mut server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    let store: SharedStore = Arc::new(
-        RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-            .await
-            .unwrap(),
-    );
-    let lease = Lease::try_acquire(&*store, Duration::from_millis(600))
-        .await
-        .unwrap()
-        .unwrap();
+    let store: SharedStore =
+        Arc::new(RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap());
+    let lease = Lease::try_acquire(&*store, Duration::from_millis(600)).await.unwrap().unwrap();
     let (lost, tasks) = (lease.lost(), TaskTracker::new());
     tasks.spawn(lease.hold(CancellationToken::new()));
     server.stop();
-    tokio::time::timeout(Duration::from_secs(10), lost.cancelled())
-        .await
-        .expect("lease lost");
+    tokio::time::timeout(Duration::from_secs(10), lost.cancelled()).await.expect("lease lost");
 }
 
 #[tokio::test]
@@ -100,18 +69,12 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
                 tokio::task::yield_now().await;
             }
         });
-        assert!(
-            took_over.await.is_err(),
-            "{name}: nobody takes over from a living leader"
-        );
+        assert!(took_over.await.is_err(), "{name}: nobody takes over from a living leader");
         assert!(!lost.is_cancelled(), "{name}");
         stop.cancel();
         tasks.close();
         tasks.wait().await;
         assert!(lost.is_cancelled(), "{name}");
-        assert!(
-            Lease::try_acquire(&*store, ttl).await.unwrap().is_some(),
-            "{name}"
-        );
+        assert!(Lease::try_acquire(&*store, ttl).await.unwrap().is_some(), "{name}");
     }
 }

@@ -11,40 +11,24 @@ async fn another_number_of_partitions_is_refused() {
     let Some(server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-        .await
-        .unwrap();
-    let error = RedisStore::open(&server.url(), 16, SETTINGS)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the store has 4 partitions, this process was started with 16"
-    );
+    RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let error = RedisStore::open(&server.url(), 16, SETTINGS).await.unwrap_err();
+    assert_eq!(error.to_string(), "the store has 4 partitions, this process was started with 16");
 }
 
 #[tokio::test]
 async fn a_redis_that_is_too_old_is_refused() {
     let server = FakeRedis::start("5.0.7").await.unwrap();
-    let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "redis 5.0.7 is too old, 6.2 or newer is needed"
-    );
+    let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap_err();
+    assert_eq!(error.to_string(), "redis 5.0.7 is too old, 6.2 or newer is needed");
 }
 
 #[tokio::test]
 async fn a_wrong_address_and_a_closed_port_are_told_apart() {
-    let error = RedisStore::open("redis://:bad:port:", PARTITIONS, SETTINGS)
-        .await
-        .unwrap_err();
+    let error = RedisStore::open("redis://:bad:port:", PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(matches!(error, Error::Address(_)), "{error}");
     let closed = format!("redis://127.0.0.1:{}", daegi_testkit::free_port());
-    let error = RedisStore::open(&closed, PARTITIONS, SETTINGS)
-        .await
-        .unwrap_err();
+    let error = RedisStore::open(&closed, PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(error.is_transient(), "{error}");
 }
 
@@ -53,21 +37,11 @@ async fn settings_count_on_the_first_start_only() {
     let Some(server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    let first = RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-        .await
-        .unwrap();
+    let first = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     first.set_settings(Some(77), None).await.unwrap();
-    let other = Settings {
-        token_count_to_move: 5,
-        tick_ms: 50,
-    };
-    let second = RedisStore::open(&server.url(), PARTITIONS, other)
-        .await
-        .unwrap();
-    let expected = Settings {
-        token_count_to_move: 77,
-        tick_ms: 1000,
-    };
+    let other = Settings { token_count_to_move: 5, tick_ms: 50 };
+    let second = RedisStore::open(&server.url(), PARTITIONS, other).await.unwrap();
+    let expected = Settings { token_count_to_move: 77, tick_ms: 1000 };
     assert_eq!(second.settings().await.unwrap(), expected);
 }
 
@@ -76,17 +50,13 @@ async fn a_server_that_went_away_answers_again_when_it_is_back() {
     let Some(mut server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-        .await
-        .unwrap();
+    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     server.stop();
     assert!(store.settings().await.unwrap_err().is_transient());
     server.start_again().await.unwrap();
     // The scripts are gone with the old server; calling one loads it again.
-    daegi_testkit::eventually(
-        std::time::Duration::from_secs(10),
-        "the store is back",
-        || async { store.begin_term().await.is_ok() },
-    )
+    daegi_testkit::eventually(std::time::Duration::from_secs(10), "the store is back", || async {
+        store.begin_term().await.is_ok()
+    })
     .await;
 }

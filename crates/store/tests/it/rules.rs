@@ -9,25 +9,14 @@ use crate::support::{SETTINGS, START, both, change, item, user, users};
 
 /// Joins one person and returns number and position.
 async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Number, u64) {
-    match store
-        .join(id, std::slice::from_ref(who), &SETTINGS, now)
-        .await
-        .unwrap()[0]
-    {
-        Joined::At {
-            number,
-            place: Place::Waiting { position },
-            ..
-        } => (number, position),
+    match store.join(id, std::slice::from_ref(who), &SETTINGS, now).await.unwrap()[0] {
+        Joined::At { number, place: Place::Waiting { position }, .. } => (number, position),
         ref other => panic!("not waiting: {other:?}"),
     }
 }
 
 async fn open(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
-    store
-        .put_item(&change("concert", policy), START)
-        .await
-        .unwrap();
+    store.put_item(&change("concert", policy), START).await.unwrap();
     (item("concert"), store.begin_term().await.unwrap())
 }
 
@@ -38,10 +27,7 @@ async fn standing(
     number: Number,
     now: u64,
 ) -> Standing {
-    store
-        .resolve(id, &[(who.clone(), number)], now)
-        .await
-        .unwrap()[0]
+    store.resolve(id, &[(who.clone(), number)], now).await.unwrap()[0]
 }
 
 fn waiting(position: u64) -> Standing {
@@ -56,23 +42,13 @@ async fn numbers_are_dense_and_joining_again_keeps_the_place() {
         let base = Number::base_at(START);
         for (index, who) in users(40).iter().enumerate() {
             let place = join(&store, &id, who, START).await;
-            assert_eq!(
-                place,
-                (Number(base.0 + 1 + index as u64), index as u64 + 1),
-                "{name}"
-            );
+            assert_eq!(place, (Number(base.0 + 1 + index as u64), index as u64 + 1), "{name}");
         }
-        assert_eq!(
-            join(&store, &id, &user("user-6"), START + 9).await,
-            (Number(base.0 + 7), 7)
-        );
+        assert_eq!(join(&store, &id, &user("user-6"), START + 9).await, (Number(base.0 + 7), 7));
         let twice = [user("new"), user("new")];
         let answers = store.join(&id, &twice, &SETTINGS, START).await.unwrap();
         assert!(matches!(answers[0], Joined::At { new: true, .. }), "{name}");
-        assert!(
-            matches!(answers[1], Joined::At { new: false, .. }),
-            "{name}"
-        );
+        assert!(matches!(answers[1], Joined::At { new: false, .. }), "{name}");
     }
 }
 
@@ -83,48 +59,17 @@ async fn a_sold_out_line_is_kept_and_goes_on_where_it_stopped() {
         let (id, epoch) = open(&store, Policy::default()).await;
         let first = join(&store, &id, &user("a"), START).await.0;
         join(&store, &id, &user("b"), START).await;
-        let sold_out = daegi_domain::ItemChange {
-            stock: 0,
-            ..change("concert", Policy::default())
-        };
+        let sold_out =
+            daegi_domain::ItemChange { stock: 0, ..change("concert", Policy::default()) };
         store.put_item(&sold_out, START).await.unwrap();
-        assert_eq!(
-            store
-                .admit(epoch, &id, 5, 100, START)
-                .await
-                .unwrap()
-                .admitted,
-            0,
-            "{name}"
-        );
-        let newcomer = store
-            .join(&id, &[user("c")], &SETTINGS, START)
-            .await
-            .unwrap();
+        assert_eq!(store.admit(epoch, &id, 5, 100, START).await.unwrap().admitted, 0, "{name}");
+        let newcomer = store.join(&id, &[user("c")], &SETTINGS, START).await.unwrap();
         assert_eq!(newcomer, [Joined::Refused(Refusal::SoldOut)], "{name}");
-        assert_eq!(
-            join(&store, &id, &user("a"), START).await,
-            (first, 1),
-            "{name}: place kept"
-        );
-        store
-            .put_item(&change("concert", Policy::default()), START)
-            .await
-            .unwrap();
-        assert_eq!(
-            store
-                .admit(epoch, &id, 1, 100, START)
-                .await
-                .unwrap()
-                .admitted,
-            1,
-            "{name}"
-        );
+        assert_eq!(join(&store, &id, &user("a"), START).await, (first, 1), "{name}: place kept");
+        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+        assert_eq!(store.admit(epoch, &id, 1, 100, START).await.unwrap().admitted, 1, "{name}");
         let entered = standing(&store, &id, &user("a"), first, START).await;
-        assert!(
-            matches!(entered, Standing::At(Place::Entered { .. })),
-            "{name}: {entered:?}"
-        );
+        assert!(matches!(entered, Standing::At(Place::Entered { .. })), "{name}: {entered:?}");
     }
 }
 
@@ -147,15 +92,8 @@ async fn an_older_version_changes_nothing_even_after_a_removal() {
         store.remove_item(&id, Some(6), START).await.unwrap();
         store.put_item(&versioned(6, 99), START).await.unwrap();
         assert_eq!(store.item(&id).await.unwrap(), None, "{name}");
-        store
-            .put_item(&versioned(u64::MAX, 3), START)
-            .await
-            .unwrap();
-        assert_eq!(
-            store.item(&id).await.unwrap().unwrap().version,
-            u64::MAX,
-            "{name}"
-        );
+        store.put_item(&versioned(u64::MAX, 3), START).await.unwrap();
+        assert_eq!(store.item(&id).await.unwrap().unwrap().version, u64::MAX, "{name}");
     }
 }
 
@@ -167,10 +105,7 @@ async fn who_misses_their_turn_and_comes_back_in_time_is_served_first() {
         let away = join(&store, &id, &user("away"), START).await.0;
         let here = join(&store, &id, &user("here"), START).await.0;
         let later = START + 100_000;
-        store
-            .mark_seen(&id, &SeenPage::of([here]), later)
-            .await
-            .unwrap();
+        store.mark_seen(&id, &SeenPage::of([here]), later).await.unwrap();
         let admission = store.admit(epoch, &id, 1, 100, later).await.unwrap();
         assert_eq!((admission.admitted, admission.missed), (1, 1), "{name}");
         let third = join(&store, &id, &user("third"), later).await;
@@ -180,18 +115,11 @@ async fn who_misses_their_turn_and_comes_back_in_time_is_served_first() {
             waiting(1),
             "{name}"
         );
-        assert_eq!(
-            join(&store, &id, &user("third"), later).await.1,
-            2,
-            "{name}"
-        );
+        assert_eq!(join(&store, &id, &user("third"), later).await.1, 2, "{name}");
         let admission = store.admit(epoch, &id, 1, 100, later + 10).await.unwrap();
         assert_eq!((admission.admitted, admission.missed), (1, 0), "{name}");
         let back = standing(&store, &id, &user("away"), away, later + 20).await;
-        assert!(
-            matches!(back, Standing::At(Place::Entered { .. })),
-            "{name}: {back:?}"
-        );
+        assert!(matches!(back, Standing::At(Place::Entered { .. })), "{name}: {back:?}");
     }
 }
 
@@ -202,27 +130,12 @@ async fn who_stays_away_is_abandoned_and_says_so_once() {
         let (id, epoch) = open(&store, Policy::default()).await;
         let away = join(&store, &id, &user("away"), START).await.0;
         let later = START + 100_000;
-        assert_eq!(
-            store.admit(epoch, &id, 1, 100, later).await.unwrap().missed,
-            1,
-            "{name}"
-        );
+        assert_eq!(store.admit(epoch, &id, 1, 100, later).await.unwrap().missed, 1, "{name}");
         let end = later + 300_000;
-        assert_eq!(
-            store.expire(epoch, &id, end).await.unwrap().abandoned,
-            1,
-            "{name}"
-        );
+        assert_eq!(store.expire(epoch, &id, end).await.unwrap().abandoned, 1, "{name}");
         let ended = Standing::Ended(EndReason::Abandoned);
-        assert_eq!(
-            standing(&store, &id, &user("away"), away, end).await,
-            ended,
-            "{name}"
-        );
-        assert!(
-            !store.expire(epoch, &id, end).await.unwrap().active,
-            "{name}"
-        );
+        assert_eq!(standing(&store, &id, &user("away"), away, end).await, ended, "{name}");
+        assert!(!store.expire(epoch, &id, end).await.unwrap().active, "{name}");
         assert!(store.active_lines().await.unwrap().is_empty(), "{name}");
         assert_eq!(events(&store).await.len(), 1, "{name}");
     }
@@ -238,23 +151,12 @@ async fn the_sweep_takes_ghosts_out_of_the_middle() {
         let base = Number::base_at(START).0;
         let later = START + 400_000;
         let seen = [1, 4, 10].map(|index| Number(base + index));
-        store
-            .mark_seen(&id, &SeenPage::of(seen), later)
-            .await
-            .unwrap();
+        store.mark_seen(&id, &SeenPage::of(seen), later).await.unwrap();
         let sweep = store.sweep(epoch, &id, Number(0), later).await.unwrap();
         assert_eq!((sweep.abandoned, sweep.cursor), (7, Number(0)), "{name}");
         assert_eq!(join(&store, &id, &people[9], later).await.1, 3, "{name}");
-        let snapshot = store
-            .snapshot(&id, Default::default())
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(
-            (snapshot.waiting, snapshot.departed.len()),
-            (3, 7),
-            "{name}"
-        );
+        let snapshot = store.snapshot(&id, Default::default()).await.unwrap().unwrap();
+        assert_eq!((snapshot.waiting, snapshot.departed.len()), (3, 7), "{name}");
     }
 }
 
@@ -262,53 +164,17 @@ async fn the_sweep_takes_ghosts_out_of_the_middle() {
 async fn an_expired_entry_frees_its_room_and_is_told() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let policy = Policy {
-            max_active: Some(1),
-            pass_ttl_seconds: 30,
-            ..Policy::default()
-        };
+        let policy = Policy { max_active: Some(1), pass_ttl_seconds: 30, ..Policy::default() };
         let (id, epoch) = open(&store, policy).await;
         let first = join(&store, &id, &user("a"), START).await.0;
         join(&store, &id, &user("b"), START).await;
-        assert_eq!(
-            store
-                .admit(epoch, &id, 9, 100, START)
-                .await
-                .unwrap()
-                .admitted,
-            1,
-            "{name}"
-        );
+        assert_eq!(store.admit(epoch, &id, 9, 100, START).await.unwrap().admitted, 1, "{name}");
         let end = START + 30_000;
-        assert_eq!(
-            store
-                .admit(epoch, &id, 9, 100, end - 1)
-                .await
-                .unwrap()
-                .admitted,
-            0,
-            "{name}"
-        );
-        assert_eq!(
-            store.expire(epoch, &id, end).await.unwrap().expired,
-            1,
-            "{name}"
-        );
-        assert_eq!(
-            store.admit(epoch, &id, 9, 100, end).await.unwrap().admitted,
-            1,
-            "{name}"
-        );
-        let told: Vec<_> = events(&store)
-            .await
-            .into_iter()
-            .map(|event| event.number().0)
-            .collect();
-        assert_eq!(
-            told,
-            [first.0, first.0, first.0 + 1],
-            "{name}: in, expired, next in"
-        );
+        assert_eq!(store.admit(epoch, &id, 9, 100, end - 1).await.unwrap().admitted, 0, "{name}");
+        assert_eq!(store.expire(epoch, &id, end).await.unwrap().expired, 1, "{name}");
+        assert_eq!(store.admit(epoch, &id, 9, 100, end).await.unwrap().admitted, 1, "{name}");
+        let told: Vec<_> = events(&store).await.into_iter().map(|event| event.number().0).collect();
+        assert_eq!(told, [first.0, first.0, first.0 + 1], "{name}: in, expired, next in");
     }
 }
 
@@ -316,46 +182,16 @@ async fn an_expired_entry_frees_its_room_and_is_told() {
 async fn the_queue_starts_by_itself_when_the_rate_is_used_up() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let policy = Policy {
-            mode: Mode::Auto,
-            ..Policy::default()
-        };
+        let policy = Policy { mode: Mode::Auto, ..Policy::default() };
         let (id, epoch) = open(&store, policy).await;
         let answers = store.join(&id, &users(5), &SETTINGS, START).await.unwrap();
-        let through = |answer: &&Joined| {
-            matches!(
-                answer,
-                Joined::At {
-                    place: Place::Entered { .. },
-                    ..
-                }
-            )
-        };
-        assert_eq!(
-            answers.iter().filter(through).count(),
-            3,
-            "{name}: the quota is 3"
-        );
-        assert_eq!(
-            events(&store).await.len(),
-            3,
-            "{name}: passing through is an admission"
-        );
+        let through =
+            |answer: &&Joined| matches!(answer, Joined::At { place: Place::Entered { .. }, .. });
+        assert_eq!(answers.iter().filter(through).count(), 3, "{name}: the quota is 3");
+        assert_eq!(events(&store).await.len(), 3, "{name}: passing through is an admission");
         let admission = store.admit(epoch, &id, 3, 100, START).await.unwrap();
-        assert_eq!(
-            (admission.admitted, admission.remaining),
-            (0, 0),
-            "{name}: used up"
-        );
-        assert_eq!(
-            store
-                .admit(epoch, &id, 3, 100, START)
-                .await
-                .unwrap()
-                .admitted,
-            2,
-            "{name}"
-        );
+        assert_eq!((admission.admitted, admission.remaining), (0, 0), "{name}: used up");
+        assert_eq!(store.admit(epoch, &id, 3, 100, START).await.unwrap().admitted, 2, "{name}");
     }
 }
 
@@ -368,15 +204,9 @@ async fn a_reset_sends_the_line_away_but_nobody_who_is_inside() {
         let out = join(&store, &id, &user("out"), START).await.0;
         store.admit(epoch, &id, 1, 100, START).await.unwrap();
         store.reset(&id, START).await.unwrap().unwrap();
-        assert_eq!(
-            standing(&store, &id, &user("out"), out, START).await,
-            Standing::Restarted
-        );
+        assert_eq!(standing(&store, &id, &user("out"), out, START).await, Standing::Restarted);
         let entered = standing(&store, &id, &user("in"), inside, START).await;
-        assert!(
-            matches!(entered, Standing::At(Place::Entered { .. })),
-            "{name}"
-        );
+        assert!(matches!(entered, Standing::At(Place::Entered { .. })), "{name}");
         let again = join(&store, &id, &user("out"), START).await;
         assert_eq!(again, (out.next(), 1), "{name}: numbers go on, never back");
     }
@@ -386,20 +216,13 @@ async fn a_reset_sends_the_line_away_but_nobody_who_is_inside() {
 async fn requeueing_gives_the_old_place_up() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let policy = Policy {
-            on_rejoin: OnRejoin::Requeue,
-            ..Policy::default()
-        };
+        let policy = Policy { on_rejoin: OnRejoin::Requeue, ..Policy::default() };
         let (id, _) = open(&store, policy).await;
         let old = join(&store, &id, &user("a"), START).await.0;
         join(&store, &id, &user("b"), START).await;
         assert_eq!(join(&store, &id, &user("a"), START).await.1, 2, "{name}");
         let replaced = Standing::Ended(EndReason::Replaced);
-        assert_eq!(
-            standing(&store, &id, &user("a"), old, START).await,
-            replaced,
-            "{name}"
-        );
+        assert_eq!(standing(&store, &id, &user("a"), old, START).await, replaced, "{name}");
     }
 }
 
@@ -409,29 +232,14 @@ async fn a_full_outbox_holds_admission_until_it_drains() {
     for (name, store) in stores {
         let (id, epoch) = open(&store, Policy::default()).await;
         store.join(&id, &users(9), &SETTINGS, START).await.unwrap();
-        assert_eq!(
-            store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted,
-            4,
-            "{name}"
-        );
-        assert!(
-            store
-                .admit(epoch, &id, 9, 4, START)
-                .await
-                .unwrap()
-                .outbox_full,
-            "{name}"
-        );
+        assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
+        assert!(store.admit(epoch, &id, 9, 4, START).await.unwrap().outbox_full, "{name}");
         for partition in 0..store.partitions() {
             let batches = store.outbox_read(partition, 10).await.unwrap();
             let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
             store.outbox_ack(partition, &ids).await.unwrap();
         }
-        assert_eq!(
-            store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted,
-            4,
-            "{name}"
-        );
+        assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
     }
 }
 
@@ -440,10 +248,8 @@ async fn a_reserved_line_is_seen_by_nobody_and_leaves_nothing() {
     let (stores, server) = both().await;
     for (name, store) in stores {
         let id = ItemId::reserved("warm-up");
-        let reserved = daegi_domain::ItemChange {
-            id: id.clone(),
-            ..change("x", Policy::default())
-        };
+        let reserved =
+            daegi_domain::ItemChange { id: id.clone(), ..change("x", Policy::default()) };
         store.put_item(&reserved, START).await.unwrap();
         store.join(&id, &users(3), &SETTINGS, START).await.unwrap();
         assert!(store.items().await.unwrap().is_empty(), "{name}");

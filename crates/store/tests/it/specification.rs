@@ -25,29 +25,17 @@ fn redis_agrees_with_the_specification_on_random_histories() {
     let Some(server) = runtime.block_on(daegi_testkit::redis_or_loud()) else {
         return;
     };
-    let config = Config {
-        cases: HISTORIES,
-        max_shrink_iters: 4000,
-        ..Config::default()
-    };
+    let config = Config { cases: HISTORIES, max_shrink_iters: 4000, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&history::history(), |history| {
         let run = async {
             let mut world = World::new(&server).await;
             for (step, op) in history.iter().enumerate() {
-                world
-                    .step(op)
-                    .await
-                    .map_err(|wrong| format!("step {step}, {op:?}: {wrong}"))?;
+                world.step(op).await.map_err(|wrong| format!("step {step}, {op:?}: {wrong}"))?;
             }
-            world
-                .finish()
-                .await
-                .map_err(|wrong| format!("at the end: {wrong}"))
+            world.finish().await.map_err(|wrong| format!("at the end: {wrong}"))
         };
-        runtime
-            .block_on(run)
-            .map_err(|wrong| TestCaseError::fail(wrong))
+        runtime.block_on(run).map_err(|wrong| TestCaseError::fail(wrong))
     });
     if let Err(failure) = outcome {
         panic!("{failure}");
@@ -62,63 +50,25 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
         return;
     };
     let mut world = World::new(&server).await;
-    let mut history = vec![Op::long_line()];
-    history.extend(std::iter::repeat_n(
-        Op::Crowd {
-            item: 0,
-            from: 0,
-            count: 700,
-        },
-        1,
-    ));
-    history.push(Op::Crowd {
-        item: 0,
-        from: 500,
-        count: 900,
-    });
+    let mut history = vec![Op::BeginTerm, Op::long_line()];
+    history.extend(std::iter::repeat_n(Op::Crowd { item: 0, from: 0, count: 700 }, 1));
+    history.push(Op::Crowd { item: 0, from: 500, count: 900 });
     for _ in 0..3 {
-        history.push(Op::Admit {
-            item: 0,
-            quota: 600,
-            outbox_max: 1000,
-            stale: false,
-        });
-        history.push(Op::Admit {
-            item: 0,
-            quota: 2,
-            outbox_max: 1_000_000,
-            stale: false,
-        });
+        history.push(Op::Admit { item: 0, quota: 600, outbox_max: 1000, stale: false });
+        history.push(Op::Admit { item: 0, quota: 2, outbox_max: 1_000_000, stale: false });
     }
     history.push(Op::Advance { ms: 61_000 });
     history.push(Op::MarkAll { item: 0, every: 3 });
     for _ in 0..4 {
         history.push(Op::Advance { ms: 120_000 });
-        history.push(Op::Sweep {
-            item: 0,
-            stale: false,
-        });
-        history.push(Op::Admit {
-            item: 0,
-            quota: 600,
-            outbox_max: 1_000_000,
-            stale: false,
-        });
-        history.push(Op::Expire {
-            item: 0,
-            stale: false,
-        });
-        history.push(Op::Expire {
-            item: 0,
-            stale: false,
-        });
+        history.push(Op::Sweep { item: 0, stale: false });
+        history.push(Op::Admit { item: 0, quota: 600, outbox_max: 1_000_000, stale: false });
+        history.push(Op::Expire { item: 0, stale: false });
+        history.push(Op::Expire { item: 0, stale: false });
         history.push(Op::Snapshot { item: 0 });
     }
     for (step, op) in history.iter().enumerate() {
-        world
-            .step(op)
-            .await
-            .unwrap_or_else(|wrong| panic!("step {step}, {op:?}: {wrong}"));
+        world.step(op).await.unwrap_or_else(|wrong| panic!("step {step}, {op:?}: {wrong}"));
     }
     world.finish().await.unwrap();
 }

@@ -7,10 +7,7 @@ use daegi_store::{MemoryStore, RedisStore, SharedStore};
 use daegi_testkit::Redis;
 
 pub(crate) const PARTITIONS: u16 = 4;
-pub(crate) const SETTINGS: Settings = Settings {
-    token_count_to_move: 3,
-    tick_ms: 1000,
-};
+pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 3, tick_ms: 1000 };
 /// A Friday at eight.
 pub(crate) const START: u64 = 1_794_600_000_000;
 
@@ -20,9 +17,7 @@ pub(crate) async fn both() -> (Vec<(&'static str, SharedStore)>, Option<Redis>) 
     let mut stores = vec![("memory", memory)];
     let server = daegi_testkit::redis_or_loud().await;
     if let Some(server) = &server {
-        let redis = RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-            .await
-            .unwrap();
+        let redis = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
         stores.push(("redis", Arc::new(redis)));
     }
     (stores, server)
@@ -37,9 +32,7 @@ pub(crate) fn user(id: &str) -> UserId {
 }
 
 pub(crate) fn users(count: usize) -> Vec<UserId> {
-    (0..count)
-        .map(|index| user(&format!("user-{index}")))
-        .collect()
+    (0..count).map(|index| user(&format!("user-{index}"))).collect()
 }
 
 /// An open item with plenty of stock.

@@ -15,9 +15,7 @@ where
     };
     let mut words = Vec::new();
     for _ in 0..count {
-        let length = read_length(reader, '$')
-            .await?
-            .ok_or(ErrorKind::UnexpectedEof)?;
+        let length = read_length(reader, '$').await?.ok_or(ErrorKind::UnexpectedEof)?;
         words.push(read_word(reader, length).await?);
     }
     Ok(Some(words))
@@ -36,13 +34,8 @@ where
     if reader.read_line(&mut line).await? == 0 {
         return Ok(None);
     }
-    let length = line
-        .trim_end()
-        .strip_prefix(mark)
-        .and_then(|text| text.parse().ok());
-    length
-        .map(Some)
-        .ok_or_else(|| ErrorKind::InvalidData.into())
+    let length = line.trim_end().strip_prefix(mark).and_then(|text| text.parse().ok());
+    length.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 async fn read_word<R>(reader: &mut R, length: usize) -> io::Result<String>

@@ -16,9 +16,7 @@ pub(super) fn calls(text: &str) -> HashMap<String, u64> {
 
 fn call(line: &str) -> Option<(String, u64)> {
     let (command, stats) = line.strip_prefix("cmdstat_")?.split_once(':')?;
-    let calls = stats
-        .split(',')
-        .find_map(|stat| stat.strip_prefix("calls="))?;
+    let calls = stats.split(',').find_map(|stat| stat.strip_prefix("calls="))?;
     Some((command.to_ascii_lowercase(), calls.parse().ok()?))
 }
 

@@ -30,20 +30,8 @@ async fn two_redis_servers_do_not_share_anything() {
     let (Some(one), Some(other)) = (redis_or_loud().await, redis_or_loud().await) else {
         return;
     };
-    let _: () = one
-        .connection()
-        .await
-        .unwrap()
-        .set("place", 1)
-        .await
-        .unwrap();
-    let exists: bool = other
-        .connection()
-        .await
-        .unwrap()
-        .exists("place")
-        .await
-        .unwrap();
+    let _: () = one.connection().await.unwrap().set("place", 1).await.unwrap();
+    let exists: bool = other.connection().await.unwrap().exists("place").await.unwrap();
     assert!(!exists);
 }
 
@@ -54,11 +42,9 @@ async fn a_dropped_redis_is_gone() {
     };
     let address = ("127.0.0.1", redis.port());
     drop(redis);
-    eventually(
-        Duration::from_secs(5),
-        "the port is closed",
-        || async move { tokio::net::TcpStream::connect(address).await.is_err() },
-    )
+    eventually(Duration::from_secs(5), "the port is closed", || async move {
+        tokio::net::TcpStream::connect(address).await.is_err()
+    })
     .await;
 }
 
@@ -67,22 +53,11 @@ async fn a_fake_redis_has_the_version_it_is_told() {
     let fake = FakeRedis::start("5.0.14").await.unwrap();
     let client = redis::Client::open(fake.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
-    let info: String = redis::cmd("INFO")
-        .arg("server")
-        .query_async(&mut connection)
-        .await
-        .unwrap();
+    let info: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await.unwrap();
     assert!(info.contains("redis_version:5.0.14"), "{info}");
-    let pong: String = redis::cmd("PING")
-        .query_async(&mut connection)
-        .await
-        .unwrap();
+    let pong: String = redis::cmd("PING").query_async(&mut connection).await.unwrap();
     assert_eq!(pong, "PONG");
-    let other: String = redis::cmd("SET")
-        .arg("a")
-        .arg("b")
-        .query_async(&mut connection)
-        .await
-        .unwrap();
+    let other: String =
+        redis::cmd("SET").arg("a").arg("b").query_async(&mut connection).await.unwrap();
     assert_eq!(other, "OK");
 }

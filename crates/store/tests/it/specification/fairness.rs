@@ -32,36 +32,19 @@ struct Watched {
 
 impl Fairness {
     pub(super) fn new(lines: usize) -> Self {
-        Self {
-            lines: (0..lines).map(|_| Watched::default()).collect(),
-        }
+        Self { lines: (0..lines).map(|_| Watched::default()).collect() }
     }
 
     pub(super) async fn judge(&mut self, world: &World) -> Result<(), Wrong> {
         let mut events = Vec::new();
         for partition in 0..PARTITIONS {
-            events.extend(
-                world
-                    .memory
-                    .outbox_read(partition, 1_000_000)
-                    .await
-                    .unwrap(),
-            );
+            events.extend(world.memory.outbox_read(partition, 1_000_000).await.unwrap());
         }
         for (watched, item) in self.lines.iter_mut().zip(&world.items) {
             let mine = events.iter().filter(|batch| batch.item == *item);
             watched.hear(mine.flat_map(|batch| &batch.events))?;
-            let counts = world
-                .memory
-                .counts(std::slice::from_ref(item))
-                .await
-                .unwrap()
-                .pop();
-            let snapshot = world
-                .memory
-                .snapshot(item, DepartedCursor::default())
-                .await
-                .unwrap();
+            let counts = world.memory.counts(std::slice::from_ref(item)).await.unwrap().pop();
+            let snapshot = world.memory.snapshot(item, DepartedCursor::default()).await.unwrap();
             if let (Some(counts), Some(snapshot)) = (counts, snapshot) {
                 watched.nobody_is_lost(&counts)?;
                 watched.frontier_moves_forward(&snapshot)?;
@@ -82,15 +65,8 @@ impl Fairness {
             return Ok(());
         };
         let inside = store.counts(std::slice::from_ref(id)).await.unwrap()[0].entered;
-        if item
-            .policy
-            .max_active
-            .is_some_and(|most| inside > u64::from(most))
-        {
-            return Err(format!(
-                "{inside} inside, {:?} allowed",
-                item.policy.max_active
-            ));
+        if item.policy.max_active.is_some_and(|most| inside > u64::from(most)) {
+            return Err(format!("{inside} inside, {:?} allowed", item.policy.max_active));
         }
         if item.policy.admit_up_to_stock && inside > u64::from(item.stock) {
             return Err(format!("{inside} inside, {} in stock", item.stock));
@@ -141,25 +117,17 @@ impl Watched {
     fn nobody_is_lost(&self, counts: &Counts) -> Result<(), Wrong> {
         let there = counts.waiting + counts.returning + counts.missed + counts.entered;
         if counts.totals.joined != there + counts.totals.ended {
-            return Err(format!(
-                "joined is not the sum of where people are: {counts:?}"
-            ));
+            return Err(format!("joined is not the sum of where people are: {counts:?}"));
         }
         if counts.totals.admitted != self.activated {
             let told = self.activated;
-            return Err(format!(
-                "{} were let in, {told} events say so",
-                counts.totals.admitted
-            ));
+            return Err(format!("{} were let in, {told} events say so", counts.totals.admitted));
         }
         Ok(())
     }
 
     fn frontier_moves_forward(&mut self, snapshot: &LineSnapshot) -> Result<(), Wrong> {
-        if self
-            .frontier
-            .is_some_and(|before| snapshot.frontier < before)
-        {
+        if self.frontier.is_some_and(|before| snapshot.frontier < before) {
             return Err(format!(
                 "the frontier went from {:?} to {}",
                 self.frontier, snapshot.frontier
@@ -169,8 +137,7 @@ impl Watched {
         let before = self.frontier.unwrap_or(snapshot.base).max(snapshot.base);
         let passed = (before.0..snapshot.frontier.0).map(Number);
         let heard = &self.heard;
-        self.passed_over
-            .extend(passed.filter(|number| !heard.contains(&(*number, false))));
+        self.passed_over.extend(passed.filter(|number| !heard.contains(&(*number, false))));
         self.frontier = Some(snapshot.frontier);
         Ok(())
     }
@@ -181,10 +148,7 @@ impl Watched {
         let gone = departed.count_between(snapshot.frontier, snapshot.tail.next());
         let span = snapshot.tail.next().0 - snapshot.frontier.0;
         if span - gone != snapshot.waiting {
-            return Err(format!(
-                "{span} numbers, {gone} departed, {} waiting",
-                snapshot.waiting
-            ));
+            return Err(format!("{span} numbers, {gone} departed, {} waiting", snapshot.waiting));
         }
         Ok(())
     }
@@ -193,24 +157,15 @@ impl Watched {
     fn positions_shrink(&mut self, snapshot: &LineSnapshot, counts: &Counts) -> Result<(), Wrong> {
         let departed = departed(snapshot);
         let numbers = snapshot.frontier.0..=snapshot.tail.0;
-        let waiting = numbers
-            .map(Number)
-            .filter(|number| !departed.contains(*number));
+        let waiting = numbers.map(Number).filter(|number| !departed.contains(*number));
         let now: BTreeMap<_, _> = waiting
             .map(|number| {
-                (
-                    number,
-                    line::position(counts.returning, snapshot.frontier, &departed, number),
-                )
+                (number, line::position(counts.returning, snapshot.frontier, &departed, number))
             })
             .collect();
         if counts.returning <= self.returning {
             for (number, position) in &now {
-                if self
-                    .positions
-                    .get(number)
-                    .is_some_and(|before| position > before)
-                {
+                if self.positions.get(number).is_some_and(|before| position > before) {
                     return Err(format!(
                         "{number} went from {:?} to {position}",
                         self.positions[number]
@@ -225,9 +180,6 @@ impl Watched {
 
 fn departed(snapshot: &LineSnapshot) -> Departed {
     let mut departed = Departed::new(snapshot.base);
-    snapshot
-        .departed
-        .iter()
-        .for_each(|number| departed.insert(*number));
+    snapshot.departed.iter().for_each(|number| departed.insert(*number));
     departed
 }

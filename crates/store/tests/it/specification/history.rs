@@ -4,102 +4,32 @@ use proptest::prelude::*;
 /// One thing that can happen. Items, users and tickets are indices into what the world knows.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
-    Put {
-        item: usize,
-        stock: u32,
-        enabled: bool,
-        version: Option<u64>,
-        policy: Option<Policy>,
-    },
-    Remove {
-        item: usize,
-        version: Option<u64>,
-    },
-    Policy {
-        item: usize,
-        policy: Policy,
-        outdated: bool,
-    },
-    Pause {
-        item: usize,
-        paused: bool,
-    },
-    Reset {
-        item: usize,
-    },
-    Join {
-        item: usize,
-        users: Vec<usize>,
-    },
-    Crowd {
-        item: usize,
-        from: usize,
-        count: usize,
-    },
-    Snapshot {
-        item: usize,
-    },
-    Mark {
-        item: usize,
-        tickets: Vec<usize>,
-    },
-    MarkAll {
-        item: usize,
-        every: usize,
-    },
-    Resolve {
-        item: usize,
-        tickets: Vec<usize>,
-        off: u64,
-    },
-    Leave {
-        item: usize,
-        ticket: usize,
-        off: u64,
-    },
-    Complete {
-        item: usize,
-        ticket: usize,
-        cancelled: bool,
-    },
+    Put { item: usize, stock: u32, enabled: bool, version: Option<u64>, policy: Option<Policy> },
+    Remove { item: usize, version: Option<u64> },
+    Policy { item: usize, policy: Policy, outdated: bool },
+    Pause { item: usize, paused: bool },
+    Reset { item: usize },
+    Join { item: usize, users: Vec<usize> },
+    Crowd { item: usize, from: usize, count: usize },
+    Snapshot { item: usize },
+    Mark { item: usize, tickets: Vec<usize> },
+    MarkAll { item: usize, every: usize },
+    Resolve { item: usize, tickets: Vec<usize>, off: u64 },
+    Leave { item: usize, ticket: usize, off: u64 },
+    Complete { item: usize, ticket: usize, cancelled: bool },
     BeginTerm,
-    Admit {
-        item: usize,
-        quota: u32,
-        outbox_max: u64,
-        stale: bool,
-    },
-    Expire {
-        item: usize,
-        stale: bool,
-    },
-    Sweep {
-        item: usize,
-        stale: bool,
-    },
-    Ack {
-        partition: u16,
-        batches: usize,
-    },
-    Settings {
-        quota: Option<u32>,
-        tick_ms: Option<u32>,
-    },
-    Advance {
-        ms: i64,
-    },
+    Admit { item: usize, quota: u32, outbox_max: u64, stale: bool },
+    Expire { item: usize, stale: bool },
+    Sweep { item: usize, stale: bool },
+    Ack { partition: u16, batches: usize },
+    Settings { quota: Option<u32>, tick_ms: Option<u32> },
+    Advance { ms: i64 },
 }
 
 impl Op {
     /// An item on which a crowd can wait.
     pub(crate) fn long_line() -> Self {
-        Self::Put {
-            item: 0,
-            stock: 100_000,
-            enabled: true,
-            version: None,
-            policy: None,
-        }
+        Self::Put { item: 0, stock: 100_000, enabled: true, version: None, policy: None }
     }
 }
 
@@ -108,9 +38,7 @@ const USERS: usize = 9;
 
 /// Up to a few hundred things that happen, beginning with open lines and a leader.
 pub(crate) fn history() -> impl Strategy<Value = Vec<Op>> {
-    let opening = (0..ITEMS)
-        .map(|item| put(Just(item), 0..8u32, Just(true)))
-        .collect::<Vec<_>>();
+    let opening = (0..ITEMS).map(|item| put(Just(item), 0..8u32, Just(true))).collect::<Vec<_>>();
     (opening, prop::collection::vec(op(), 1..400)).prop_map(|(opening, rest)| {
         let leader = [Op::BeginTerm];
         opening.into_iter().chain(leader).chain(rest).collect()
@@ -125,31 +53,16 @@ fn put(
     let version = prop_oneof![3 => Just(None), 2 => (0..6u64).prop_map(Some),
         1 => (u64::MAX - 3..u64::MAX).prop_map(Some)];
     (item, stock, enabled, version, prop::option::of(policy())).prop_map(
-        |(item, stock, enabled, version, policy)| Op::Put {
-            item,
-            stock,
-            enabled,
-            version,
-            policy,
-        },
+        |(item, stock, enabled, version, policy)| Op::Put { item, stock, enabled, version, policy },
     )
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
     let quota = prop::option::of(1..4u32);
     let most = prop::option::of(1..6u32);
-    (
-        any::<bool>(),
-        quota,
-        most,
-        any::<bool>(),
-        1..3u32,
-        0..4usize,
-        0..3usize,
-        any::<bool>(),
-    )
-        .prop_map(
-            |(auto, tokens_per_tick, max_active, up_to_stock, ttl, grace, keep, requeue)| Policy {
+    (any::<bool>(), quota, most, any::<bool>(), 1..3u32, 0..4usize, 0..3usize, any::<bool>())
+        .prop_map(|(auto, tokens_per_tick, max_active, up_to_stock, ttl, grace, keep, requeue)| {
+            Policy {
                 mode: if auto { Mode::Auto } else { Mode::Always },
                 tokens_per_tick,
                 max_active,
@@ -157,14 +70,10 @@ fn policy() -> impl Strategy<Value = Policy> {
                 pass_ttl_seconds: ttl * 30,
                 grace_seconds: [0, 10, 60, 1800][grace],
                 missed_keep_seconds: [0, 40, 300][keep],
-                on_rejoin: if requeue {
-                    OnRejoin::Requeue
-                } else {
-                    OnRejoin::Keep
-                },
+                on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
                 entry_url: None,
-            },
-        )
+            }
+        })
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -56,9 +56,7 @@ fn same<T: PartialEq + Debug>(
     if specified == found {
         return specified.map_err(|refused| format!("refused: {refused}"));
     }
-    Err(format!(
-        "specified {specified:?}, but redis answers {found:?}"
-    ))
+    Err(format!("specified {specified:?}, but redis answers {found:?}"))
 }
 
 /// A refusal both agree on is an answer, not a failure.
@@ -75,25 +73,18 @@ fn refused_alike<T>(
 impl World {
     pub(crate) async fn new(server: &Redis) -> Self {
         let mut connection = server.connection().await.unwrap();
-        redis::cmd("FLUSHALL")
-            .query_async::<()>(&mut connection)
-            .await
-            .unwrap();
+        redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
         let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
         Self {
             memory: MemoryStore::new(PARTITIONS, SETTINGS),
-            redis: RedisStore::open(&server.url(), PARTITIONS, SETTINGS)
-                .await
-                .unwrap(),
+            redis: RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap(),
             now: START,
             tickets: vec![Vec::new(); items.len()],
             cursors: vec![DepartedCursor::default(); items.len()],
             sweeps: vec![Number(0); items.len()],
             fairness: Fairness::new(items.len()),
             items,
-            users: (0..9)
-                .map(|n| user(&format!("u-{n}@x:{}", n * n)))
-                .collect(),
+            users: (0..9).map(|n| user(&format!("u-{n}@x:{}", n * n))).collect(),
             settings: SETTINGS,
             epoch: Epoch(0),
         }
@@ -118,16 +109,11 @@ impl World {
                 both!(self, store => store.reset(&self.items[*item], self.now)).map(drop)
             }
             Op::Join { item, users } => {
-                let users: Vec<_> = users
-                    .iter()
-                    .map(|index| self.users[*index].clone())
-                    .collect();
+                let users: Vec<_> = users.iter().map(|index| self.users[*index].clone()).collect();
                 self.join(*item, &users).await
             }
             Op::Crowd { item, from, count } => {
-                let crowd: Vec<_> = (*from..from + count)
-                    .map(|n| user(&format!("c{n}")))
-                    .collect();
+                let crowd: Vec<_> = (*from..from + count).map(|n| user(&format!("c{n}"))).collect();
                 for batch in crowd.chunks(256) {
                     self.join(*item, batch).await?;
                 }
@@ -136,11 +122,7 @@ impl World {
             Op::Snapshot { item } => self.snapshot(*item).await,
             Op::Mark { item, tickets } => self.mark(*item, self.numbers(*item, tickets)).await,
             Op::MarkAll { item, every } => {
-                let numbers = self.tickets[*item]
-                    .iter()
-                    .step_by(*every)
-                    .map(|one| one.1)
-                    .collect();
+                let numbers = self.tickets[*item].iter().step_by(*every).map(|one| one.1).collect();
                 self.mark(*item, numbers).await
             }
             Op::Resolve { item, tickets, off } => self.resolve(*item, tickets, *off).await,
@@ -152,19 +134,11 @@ impl World {
                 both!(self, store => store.leave(&self.items[*item], &user, number, self.now))
                     .map(drop)
             }
-            Op::Complete {
-                item,
-                ticket,
-                cancelled,
-            } => {
+            Op::Complete { item, ticket, cancelled } => {
                 let Some((user, number)) = self.ticket(*item, *ticket) else {
                     return Ok(());
                 };
-                let reason = if *cancelled {
-                    EndReason::Left
-                } else {
-                    EndReason::Completed
-                };
+                let reason = if *cancelled { EndReason::Left } else { EndReason::Completed };
                 let (id, now) = (&self.items[*item], self.now);
                 both!(self, store => store.complete(id, &user, number, reason, now)).map(drop)
             }
@@ -187,13 +161,7 @@ impl World {
 
     async fn change_item(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
         match op {
-            Op::Put {
-                item,
-                stock,
-                enabled,
-                version,
-                policy,
-            } => {
+            Op::Put { item, stock, enabled, version, policy } => {
                 let change = ItemChange {
                     id: self.items[*item].clone(),
                     name: ItemName::parse("콘서트 8 pm").unwrap(),
@@ -208,11 +176,7 @@ impl World {
                 let (id, now) = (&self.items[*item], self.now);
                 both!(self, store => store.remove_item(id, *version, now)).map(drop)
             }
-            Op::Policy {
-                item,
-                policy,
-                outdated,
-            } => {
+            Op::Policy { item, policy, outdated } => {
                 let id = &self.items[*item];
                 let current = both!(self, store => store.item(id))?;
                 let revision = current.map_or(0, |item| item.revision) + u64::from(*outdated);
@@ -226,10 +190,7 @@ impl World {
         let (id, now, settings) = (&self.items[item], self.now, &self.settings);
         let answers = both!(self, store => store.join(id, users, settings, now))?;
         for (user, answer) in users.iter().zip(answers) {
-            if let Joined::At {
-                number, new: true, ..
-            } = answer
-            {
+            if let Joined::At { number, new: true, .. } = answer {
                 self.tickets[item].push((user.clone(), number));
             }
         }
@@ -266,12 +227,7 @@ impl World {
         let term = |stale: &bool| Epoch(self.epoch.0 - u64::from(*stale && self.epoch.0 > 0));
         let now = self.now;
         match op {
-            Op::Admit {
-                item,
-                quota,
-                outbox_max,
-                stale,
-            } => {
+            Op::Admit { item, quota, outbox_max, stale } => {
                 let (id, epoch) = (&self.items[*item], term(stale));
                 let answer = both!(self, store => store.admit(epoch, id, *quota, *outbox_max, now));
                 if let Some(admission) = refused_alike(answer)?
@@ -299,25 +255,12 @@ impl World {
     async fn ack(&mut self, partition: u16, batches: usize) -> std::result::Result<(), Wrong> {
         let (specified, found) = self.outboxes(partition).await?;
         let ids = |outbox: &[OutboxBatch]| -> Vec<String> {
-            outbox
-                .iter()
-                .take(batches)
-                .map(|batch| batch.id.clone())
-                .collect()
+            outbox.iter().take(batches).map(|batch| batch.id.clone()).collect()
         };
-        self.memory
-            .outbox_ack(partition, &ids(&specified))
-            .await
-            .unwrap();
-        self.redis
-            .outbox_ack(partition, &ids(&found))
-            .await
-            .unwrap();
+        self.memory.outbox_ack(partition, &ids(&specified)).await.unwrap();
+        self.redis.outbox_ack(partition, &ids(&found)).await.unwrap();
         // A second confirmation of the same batches must change nothing.
-        self.redis
-            .outbox_ack(partition, &ids(&found))
-            .await
-            .unwrap();
+        self.redis.outbox_ack(partition, &ids(&found)).await.unwrap();
         Ok(())
     }
 
@@ -329,10 +272,7 @@ impl World {
         let specified = self.memory.outbox_read(partition, 100_000).await.unwrap();
         let found = self.redis.outbox_read(partition, 100_000).await.unwrap();
         let contents = |outbox: &[OutboxBatch]| -> Vec<(ItemId, Vec<LineEvent>)> {
-            outbox
-                .iter()
-                .map(|batch| (batch.item.clone(), batch.events.clone()))
-                .collect()
+            outbox.iter().map(|batch| (batch.item.clone(), batch.events.clone())).collect()
         };
         if contents(&specified) != contents(&found) {
             return Err(format!(
@@ -369,9 +309,6 @@ impl World {
     }
 
     fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
-        tickets
-            .iter()
-            .filter_map(|index| Some(self.ticket(item, *index)?.1))
-            .collect()
+        tickets.iter().filter_map(|index| Some(self.ticket(item, *index)?.1)).collect()
     }
 }

@@ -1,0 +1,23 @@
+# The front door for people and for CI. `make help` lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help run test lint fmt tools
+
+help: ## what there is
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+run: ## the whole waiting room in one process, no set-up
+	cargo run --release
+
+test: tools ## every suite, against real Redis; installs what it needs
+	cargo test --workspace --locked
+
+lint: ## formatting, clippy and docs, warnings are errors
+	cargo fmt --all -- --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+fmt: ## format everything
+	cargo fmt --all
+
+tools: ## what the tests need beside cargo
+	@infra/tools/redis.sh

@@ -1,0 +1,144 @@
+//! Why a request is not answered as it wished, and the one place where that becomes a status.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use daegi_domain::{IdError, TokenError};
+use daegi_runtime::{Code, Problem};
+use daegi_store::Refusal;
+
+/// What the api answers.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// When to come back after trouble, in seconds. Spread out, so that a crowd that was refused
+/// together does not return together.
+const COME_BACK: std::ops::RangeInclusive<u32> = 1..=3;
+
+/// Why a request is not answered as it wished.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The request cannot be understood.
+    #[error("{0}")]
+    Invalid(Cow<'static, str>),
+    /// An id in the request is no id.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// `me` stands for a token in a header that is not there.
+    #[error("\"me\" needs the header Authorization: Bearer <token>")]
+    NoToken,
+    /// The token is not genuine, or of another item.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The token is genuine, but the `user-id` header names somebody else.
+    #[error("the token belongs to another person than the user-id header says")]
+    OtherUser,
+    /// There is no such item.
+    #[error("there is no such item")]
+    ItemNotFound,
+    /// The line is switched off.
+    #[error("the waiting queue of this item is switched off")]
+    Disabled,
+    /// Nothing left.
+    #[error("this item is sold out")]
+    SoldOut,
+    /// The ticket is from before the line was restarted, or of a line that is lost.
+    #[error("the line was restarted, join again")]
+    Restarted,
+    /// The store could not answer.
+    #[error(transparent)]
+    Store(#[from] daegi_store::Error),
+    /// The store did not answer in time.
+    #[error("the store does not answer in time")]
+    Slow,
+    /// More people at once than this pod can queue.
+    #[error("too many requests at once")]
+    Overloaded,
+}
+
+impl Error {
+    /// A 400 with these words.
+    pub(crate) fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::Invalid(detail.into())
+    }
+
+    /// The code, and with it the status, of each error.
+    fn code(&self) -> Code {
+        match self {
+            Self::Invalid(_) | Self::Id(_) => Code::InvalidRequest,
+            Self::NoToken | Self::Token(TokenError::Invalid) => Code::InvalidToken,
+            Self::Token(TokenError::OtherItem) | Self::OtherUser => Code::TokenMismatch,
+            Self::ItemNotFound => Code::ItemNotFound,
+            Self::Disabled => Code::QueueDisabled,
+            Self::SoldOut => Code::SoldOut,
+            Self::Restarted => Code::LineRestarted,
+            // Whatever is wrong with the store, the person did nothing wrong and may try again.
+            Self::Store(_) | Self::Slow | Self::Overloaded => Code::Unavailable,
+        }
+    }
+
+    /// What people read; the store's own words stay in the log.
+    fn detail(&self) -> Cow<'static, str> {
+        match self {
+            Self::Store(_) | Self::Slow => "the waiting room cannot answer now, try again".into(),
+            told => told.to_string().into(),
+        }
+    }
+
+    /// Once per request and quietly: an outage is told loudly once per line, where it begins and
+    /// ends, not once per person who asks. What cannot pass by waiting is always loud.
+    fn log(&self) {
+        match self {
+            Self::Store(error) if !error.is_transient() => {
+                tracing::error!(%error, "the store gave an answer that cannot be used");
+            }
+            error => tracing::debug!(%error, code = error.code().as_str(), "request refused"),
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotFound => Self::ItemNotFound,
+            Refusal::Disabled => Self::Disabled,
+            Refusal::SoldOut => Self::SoldOut,
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        error.log();
+        let problem = Self::new(error.code(), error.detail());
+        match error.code() {
+            Code::Unavailable => problem.retry_after(fastrand::u32(COME_BACK)),
+            _ => problem,
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        Problem::from(self).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_with_the_store_says_when_to_come_back_and_nothing_about_itself() {
+        let error = daegi_store::Error::Unavailable("10.0.0.7:6379 refused".into());
+        let problem = Problem::from(Error::Store(error));
+        assert_eq!(problem.code, Code::Unavailable);
+        assert!(COME_BACK.contains(&problem.retry_after.unwrap()));
+        assert!(!problem.detail.contains("10.0.0.7"));
+    }
+
+    #[test]
+    fn a_bad_id_is_explained() {
+        let problem = Problem::from(Error::from(IdError::Empty { what: "userId" }));
+        assert_eq!((problem.status, &*problem.detail), (400, "userId is empty"));
+    }
+}

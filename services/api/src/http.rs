@@ -1,0 +1,14 @@
+//! Handlers: extract, ask the room one thing, map the answer.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | `http/queue.rs` | people: join, poll, leave, the line |
+//! | `http/entry.rs` | the order service: verify, complete |
+//! | `http/reading.rs` | what can be read: keys, the specification, the docs |
+//! | `http/presented.rs` | the item, token and user of a request |
+
+mod presented;
+
+pub(crate) mod entry;
+pub(crate) mod queue;
+pub(crate) mod reading;

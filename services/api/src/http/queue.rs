@@ -1,0 +1,90 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use daegi_domain::UserId;
+use daegi_runtime::Problem;
+use daegi_runtime::http::{JsonBody, QueryParams};
+
+use super::presented::{OfItem, UserHeader};
+use crate::error::{Error, Result};
+use crate::room::{Presented, Room};
+use crate::wire::{Join, Ticket, Wait};
+
+/// `POST …/waiting-queue`
+pub(crate) async fn join(
+    State(room): State<Arc<Room>>,
+    OfItem(item): OfItem,
+    UserHeader(named): UserHeader,
+    body: Option<JsonBody<Join>>,
+) -> Result<Response> {
+    let user = one_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
+    let (new, ticket) = room.join(&item, user).await?;
+    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, answer(&ticket)).into_response())
+}
+
+/// `GET …/waiting-queue/{token}`
+pub(crate) async fn poll(
+    State(room): State<Arc<Room>>,
+    presented: Presented,
+    QueryParams(wait): QueryParams<Wait>,
+) -> Result<Response> {
+    let ticket = room.poll(&presented, patience(&wait)?).await?;
+    Ok(answer(&ticket))
+}
+
+/// `DELETE …/waiting-queue/{token}`
+pub(crate) async fn leave(
+    State(room): State<Arc<Room>>,
+    presented: Presented,
+) -> Result<StatusCode> {
+    room.leave(&presented).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET …/waiting-queue`
+pub(crate) async fn line(
+    State(room): State<Arc<Room>>,
+    OfItem(item): OfItem,
+) -> Result<impl IntoResponse> {
+    let line = room.line(&item).await?;
+    Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
+}
+
+fn one_user(header: Option<UserId>, body: Option<UserId>) -> Result<UserId> {
+    match (header, body) {
+        (Some(header), Some(body)) if header != body => {
+            Err(Error::invalid("the user-id header and userId name different people"))
+        }
+        (Some(user), _) | (None, Some(user)) => Ok(user),
+        (None, None) => Err(Error::invalid("who joins? Give a user-id header or userId")),
+    }
+}
+
+fn patience(wait: &Wait) -> Result<Duration> {
+    match wait.wait_ms.unwrap_or(0) {
+        ms @ 0..=Wait::MAX_MS => Ok(Duration::from_millis(ms)),
+        ms => Err(Error::invalid(format!("waitMs is {ms}, at most {} is allowed", Wait::MAX_MS))),
+    }
+}
+
+/// A ticket is one person's, and old a moment later: no cache keeps it.
+fn answer(ticket: &Ticket) -> Response {
+    // A struct of strings and numbers always has a JSON form.
+    let Ok(body) = serde_json::to_vec(ticket) else {
+        return Problem::internal().into_response();
+    };
+    let mut response = ([(CACHE_CONTROL, "no-store")], body).into_response();
+    let headers = response.headers_mut();
+    let json = HeaderValue::from_static("application/json");
+    headers.insert(axum::http::header::CONTENT_TYPE, json);
+    if ticket.poll_after_ms > 0 {
+        headers.insert(RETRY_AFTER, HeaderValue::from(ticket.poll_after_ms.div_ceil(1000)));
+    }
+    response
+}

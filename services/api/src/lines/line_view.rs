@@ -1,0 +1,130 @@
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use daegi_domain::{Number, Ticket, UserId};
+use daegi_store::{Joined, Place, Standing};
+use tokio::sync::watch;
+
+use super::asks::Asks;
+use super::batch::{Batches, Queue, queue};
+use super::core::Core;
+use super::joins::Joins;
+use super::reader::Reader;
+use super::refresh::{self, Refresher};
+use super::view::Look;
+use super::{Registry, View};
+use crate::error::{Error, Result};
+
+/// A view older than this answers nobody.
+const STALE: Duration = Duration::from_secs(1);
+
+/// One line as requests use it. Its task lives as long as anybody holds this.
+pub(crate) struct LineView {
+    pub(super) core: Arc<Core>,
+    joins: Queue<UserId, Joined>,
+    asks: Queue<(UserId, Number), Standing>,
+}
+
+/// The other end of a [`LineView`]: everything that happens to a line behind the requests.
+pub(super) struct Life {
+    core: Arc<Core>,
+    joins: Batches<UserId, Joined>,
+    asks: Batches<(UserId, Number), Standing>,
+}
+
+impl LineView {
+    pub(super) fn new(core: Arc<Core>) -> (Self, Life) {
+        let ((joins, join_batches), (asks, ask_batches)) = (queue(), queue());
+        let life = Life { core: Arc::clone(&core), joins: join_batches, asks: ask_batches };
+        (Self { core, joins, asks }, life)
+    }
+
+    /// What is known of the line, at most a second old. Usually far less, and without waiting.
+    pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
+        self.core.ask();
+        if self.core.gone.load(Ordering::Relaxed) {
+            return Err(Error::ItemNotFound);
+        }
+        let view = self.core.view.load_full();
+        if view.as_of.elapsed() <= STALE { Ok(view) } else { self.refreshed().await }
+    }
+
+    /// The outcome of a look at the store that began after this call. One look serves all who
+    /// wait for it.
+    pub(crate) async fn refreshed(&self) -> Result<Arc<View>> {
+        let mut rounds = self.core.rounds.subscribe();
+        let begun = self.core.begun.load(Ordering::SeqCst);
+        self.core.wake.notify_one();
+        let round = rounds.wait_for(|round| round.number > begun).await;
+        round.map_err(|_| Error::Slow)?.outcome.clone()?;
+        Ok(self.core.view.load_full())
+    }
+
+    /// Told when something changes that a waiting person can see.
+    pub(crate) fn moves(&self) -> watch::Receiver<()> {
+        self.core.moves.subscribe()
+    }
+
+    /// Where a ticket stands, and the view that goes with it. Asking is being seen.
+    pub(crate) async fn find(&self, ticket: &Ticket) -> Result<(Arc<View>, Standing)> {
+        let mut view = self.fresh().await?;
+        if view.look(ticket.number) == Look::Beyond {
+            // Probably joined a moment ago, here or at another pod.
+            view = self.refreshed().await?;
+        }
+        let standing = match view.look(ticket.number) {
+            Look::Waiting { position } => Standing::At(Place::Waiting { position }),
+            Look::Over | Look::Beyond => self.resolve(ticket).await?,
+        };
+        if matches!(standing, Standing::At(Place::Waiting { .. })) {
+            self.mark(&view, ticket.number);
+        }
+        Ok((view, standing))
+    }
+
+    /// Joins one person.
+    pub(crate) async fn join(&self, user: UserId) -> Result<Joined> {
+        let joined = self.joins.ask(user).await?;
+        if let Joined::At { number, .. } = joined {
+            self.mark(&self.core.view.load(), number);
+        }
+        Ok(joined)
+    }
+
+    /// Hands all marks to the store; afterwards none is on its way.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        refresh::flush(&self.core).await
+    }
+
+    async fn resolve(&self, ticket: &Ticket) -> Result<Standing> {
+        self.asks.ask((ticket.user.clone(), ticket.number)).await
+    }
+
+    fn mark(&self, view: &View, number: Number) {
+        if !view.pages.mark(number) {
+            self.core.marks.outside(number);
+        }
+    }
+}
+
+impl Life {
+    /// Lives until nobody holds the line any more, then hands over the last marks.
+    pub(super) async fn live(self, reader: Reader, registry: Weak<Registry>) {
+        let core = Arc::clone(&self.core);
+        let refresher = Refresher::new(Arc::clone(&core), reader, registry);
+        let requests = async {
+            tokio::join!(
+                self.joins.work(Joins(Arc::clone(&core))),
+                self.asks.work(Asks(Arc::clone(&core))),
+            )
+        };
+        tokio::select! {
+            _ = requests => {}
+            _ = refresher.run() => {}
+            _ = refresh::flush_for_ever(&core) => {}
+        }
+        // Failing is told and counted already; there is nobody left to tell it to.
+        let _ = refresh::flush(&core).await;
+    }
+}

@@ -1,0 +1,66 @@
+use std::sync::Arc;
+
+use daegi_domain::{Departed, LineState, Millis, Number, Settings, line};
+use daegi_store::LineSnapshot;
+use tokio::time::Instant;
+
+use super::seen::Pages;
+
+/// What was known of a line at one moment. Never changed, only replaced.
+pub(crate) struct View {
+    /// As the store told it, without the departed numbers.
+    pub(crate) line: LineSnapshot,
+    pub(crate) settings: Settings,
+    pub(crate) state: LineState,
+    /// All that departed and still matter.
+    pub(super) departed: Arc<Departed>,
+    /// When the store was asked: everything before that moment is in here.
+    pub(super) as_of: Instant,
+    pub(super) pages: Arc<Pages>,
+}
+
+/// What a view says about a number.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// In the line, here.
+    Waiting { position: u64 },
+    /// Not in the line any more; only the store knows what became of it.
+    Over,
+    /// Not given yet when the store was asked, which may be a moment ago.
+    Beyond,
+}
+
+impl View {
+    pub(super) fn look(&self, number: Number) -> Look {
+        let line = &self.line;
+        if number < line.valid_from || number < line.frontier {
+            Look::Over
+        } else if number > line.tail {
+            Look::Beyond
+        } else if self.departed.contains(number) {
+            Look::Over
+        } else {
+            let position = line::position(line.returning, line.frontier, &self.departed, number);
+            Look::Waiting { position }
+        }
+    }
+
+    /// How many people wait, wherever they stand.
+    pub(crate) fn people(&self) -> u64 {
+        self.line.waiting + self.line.returning
+    }
+
+    /// The line's speed, as exact as makes sense to people.
+    pub(crate) fn per_second(&self, now: Millis) -> f64 {
+        (self.line.rate.per_second(now) * 100.0).round() / 100.0
+    }
+
+    /// Whether a person who waits could be told something else than by `other`.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let shown = |view: &Self| {
+            let line = &view.line;
+            (line.valid_from, line.frontier, line.returning, view.departed.len(), view.state)
+        };
+        shown(self) != shown(other)
+    }
+}

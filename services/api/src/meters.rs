@@ -1,0 +1,94 @@
+//! What the api counts. Handles are made once: a poll must not look up a name.
+
+use daegi_domain::Status;
+use metrics::{Counter, Histogram, counter, histogram};
+
+use crate::Error;
+
+/// People who asked to join, by `result`: `new`, `existing`, `refused` or `failed`.
+pub(crate) const JOINS: &str = "daegi_api_joins_total";
+/// Tickets answered, by `status`.
+pub(crate) const POLLS: &str = "daegi_api_polls_total";
+/// Calls of the store that failed or took too long, by `call`.
+pub(crate) const STORE_ERRORS: &str = "daegi_api_store_errors_total";
+/// How many people one call of the store joins.
+pub(crate) const JOIN_BATCH: &str = "daegi_api_join_batch_people";
+/// How many tickets one call of the store is asked about.
+pub(crate) const ASK_BATCH: &str = "daegi_api_ask_batch_tickets";
+/// How long a pod takes to learn a line anew.
+pub(crate) const REFRESH: &str = "daegi_api_refresh_seconds";
+/// Lines this pod keeps in view.
+pub(crate) const LINES: &str = "daegi_api_lines";
+/// Marks of people seen that the store took, in pages.
+pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
+
+/// The statuses in the order of their discriminants, as Prometheus shows them.
+const STATUSES: [&str; 7] =
+    ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
+
+/// The handles of everything that is counted per request.
+pub(crate) struct Meters {
+    joined_new: Counter,
+    joined_existing: Counter,
+    join_refused: Counter,
+    join_failed: Counter,
+    polls: [Counter; 7],
+    pub(crate) join_batch: Histogram,
+    pub(crate) ask_batch: Histogram,
+    pub(crate) refresh: Histogram,
+    pub(crate) seen_pages: Counter,
+}
+
+impl Meters {
+    pub(crate) fn new() -> Self {
+        Self {
+            joined_new: counter!(JOINS, "result" => "new"),
+            joined_existing: counter!(JOINS, "result" => "existing"),
+            join_refused: counter!(JOINS, "result" => "refused"),
+            join_failed: counter!(JOINS, "result" => "failed"),
+            polls: STATUSES.map(|status| counter!(POLLS, "status" => status)),
+            join_batch: histogram!(JOIN_BATCH),
+            ask_batch: histogram!(ASK_BATCH),
+            refresh: histogram!(REFRESH),
+            seen_pages: counter!(SEEN_PAGES),
+        }
+    }
+
+    pub(crate) fn polled(&self, status: Status) {
+        self.polls[status as usize].increment(1);
+    }
+
+    /// Whether the person has a new place, or why not.
+    pub(crate) fn joined(&self, outcome: Result<bool, &Error>) {
+        use Error::{Disabled, ItemNotFound, SoldOut};
+        let counter = match outcome {
+            Ok(true) => &self.joined_new,
+            Ok(false) => &self.joined_existing,
+            Err(ItemNotFound | Disabled | SoldOut) => &self.join_refused,
+            Err(_) => &self.join_failed,
+        };
+        counter.increment(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_counts_under_its_own_name() {
+        let all = [
+            Status::Waiting,
+            Status::Enterable,
+            Status::Expired,
+            Status::Completed,
+            Status::Left,
+            Status::Abandoned,
+            Status::Replaced,
+        ];
+        for status in all {
+            let name = serde_json::to_value(status).unwrap();
+            assert_eq!(name, STATUSES[status as usize]);
+        }
+    }
+}

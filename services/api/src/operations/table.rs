@@ -1,0 +1,154 @@
+use daegi_domain::{ItemId, UserId};
+use daegi_runtime::Code;
+use schemars::json_schema;
+
+use super::{Answer, Operation, Parameter, schema_of};
+use crate::http::{entry, queue, reading};
+use crate::wire::{Complete, Completed, Join, Line, Ticket, Verdict, Verify, Wait};
+
+const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
+const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
+const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
+const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
+
+const ITEM: Parameter = Parameter {
+    name: "itemId",
+    place: "path",
+    required: true,
+    about: "What people wait for.",
+    schema: schema_of::<ItemId>,
+};
+const TOKEN: Parameter = Parameter {
+    name: "token",
+    place: "path",
+    required: true,
+    about: "The ticket's token, or `me`: then it is taken from `Authorization: Bearer <token>`.",
+    schema: schema_of::<String>,
+};
+const USER: Parameter = Parameter {
+    name: "user-id",
+    place: "header",
+    required: false,
+    about: "The person. Joining needs it here or in the body; beside a token it must agree.",
+    schema: schema_of::<UserId>,
+};
+const WAIT: Parameter = Parameter {
+    name: "waitMs",
+    place: "query",
+    required: false,
+    about: "How long the answer may be held back until status, position or line state change.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
+};
+
+const RETRY_AFTER: &[(&str, &str)] =
+    &[("Retry-After", "Seconds until it makes sense to ask again; while waiting only.")];
+const ANY_TICKET: [Code; 6] = [
+    Code::InvalidRequest,
+    Code::InvalidToken,
+    Code::TokenMismatch,
+    Code::ItemNotFound,
+    Code::LineRestarted,
+    Code::Unavailable,
+];
+
+/// Every route of the api, in the order in which a reader should meet them.
+pub(crate) fn operations() -> Vec<Operation> {
+    let people = [join(), poll(), leave(), line()];
+    let reading = [jwks(), document(), docs(), style()];
+    people.into_iter().chain([verify(), complete()]).chain(reading).collect()
+}
+
+fn join() -> Operation {
+    Operation::new(("post", LINE), ("join", "Join the line"), queue::join)
+        .about("Gives a place at the end of the line, or finds the one the person has: joining again returns the same token and the same place.")
+        .with([ITEM, USER])
+        .takes::<Join>(false)
+        .answers(ticket(201, "A new place."))
+        .answers(ticket(200, "The place the person had already."))
+        .fails([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
+        .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn poll() -> Operation {
+    Operation::new(("get", TICKET), ("poll", "Ask where a ticket stands"), queue::poll)
+        .about("Ask again after `pollAfterMs`, or let the answer be held back with `waitMs`. Asking also tells that the person is still there.")
+        .with([ITEM, TOKEN, WAIT, USER])
+        .answers(ticket(200, "The ticket as it is now."))
+        .fails(ANY_TICKET)
+}
+
+fn leave() -> Operation {
+    Operation::new(("delete", TICKET), ("leave", "Leave the line"), queue::leave)
+        .about("Gives the place or the entry back. Leaving twice is no mistake.")
+        .with([ITEM, TOKEN, USER])
+        .answers(Answer { status: 204, about: "Left.", content: None, headers: &[] })
+        .fails([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch, Code::Unavailable])
+}
+
+fn line() -> Operation {
+    Operation::new(("get", LINE), ("line", "Look at a line"), queue::line)
+        .with([ITEM])
+        .answers(json(200, "The line.", schema_of::<Line>))
+        .fails([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn verify() -> Operation {
+    Operation::new(("post", VERIFY), ("verify", "Check an entry"), entry::verify)
+        .internal()
+        .about("Whether the holder of a token or a pass may be inside now. A pass can be checked offline against the published keys; this call also knows entries that were completed or given back.")
+        .with([ITEM])
+        .takes::<Verify>(true)
+        .answers(json(200, "The verdict.", schema_of::<Verdict>))
+        .fails([Code::InvalidRequest, Code::PayloadTooLarge])
+        .fails([Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn complete() -> Operation {
+    Operation::new(("post", COMPLETE), ("complete", "Complete an entry"), entry::complete)
+        .internal()
+        .about("The order was placed: the entry ends and makes room for the next person.")
+        .with([ITEM])
+        .takes::<Complete>(true)
+        .answers(json(200, "Whether this call ended it.", schema_of::<Completed>))
+        .fails([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn jwks() -> Operation {
+    let keys =
+        || json(200, "A JSON Web Key Set (RFC 7517).", |_| json_schema!({ "type": "object" }));
+    Operation::new(
+        ("get", "/.well-known/jwks.json"),
+        ("jwks", "The public keys of passes"),
+        reading::jwks,
+    )
+    .answers(keys())
+}
+
+fn document() -> Operation {
+    let about = "An OpenAPI 3.1 document.";
+    Operation::new(("get", "/openapi.json"), ("openapi", "This specification"), reading::document)
+        .answers(json(200, about, |_| json_schema!({ "type": "object" })))
+}
+
+fn docs() -> Operation {
+    Operation::new(("get", "/docs"), ("docs", "This specification, to read"), reading::docs)
+        .answers(media("A page.", "text/html"))
+}
+
+fn style() -> Operation {
+    Operation::new(("get", "/docs.css"), ("docsStyle", "The style of that page"), reading::style)
+        .answers(media("A style sheet.", "text/css"))
+}
+
+fn ticket(status: u16, about: &'static str) -> Answer {
+    Answer { headers: RETRY_AFTER, ..json(status, about, schema_of::<Ticket>) }
+}
+
+fn json(status: u16, about: &'static str, schema: super::SchemaOf) -> Answer {
+    Answer { status, about, content: Some(("application/json", Some(schema))), headers: &[] }
+}
+
+fn media(about: &'static str, media: &'static str) -> Answer {
+    Answer { status: 200, about, content: Some((media, None)), headers: &[] }
+}

@@ -1,0 +1,77 @@
+//! The waiting room as this pod serves it: one verb per thing a person or a service can ask.
+//!
+//! | file | verbs |
+//! |---|---|
+//! | `room/join.rs` | join, leave |
+//! | `room/poll.rs` | poll, and waiting for news |
+//! | `room/entry.rs` | verify and complete, for the order service |
+//! | `room/answer.rs` | from what is known to the JSON of a ticket or a line |
+
+mod answer;
+mod entry;
+mod join;
+mod poll;
+
+use std::sync::Arc;
+
+use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys};
+use daegi_runtime::{Clock, Shutdown};
+use daegi_store::SharedStore;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, Result};
+use crate::lines::Lines;
+use crate::meters::Meters;
+use crate::service::ApiDeps;
+
+pub(crate) use entry::Proof;
+
+/// Everything the verbs need.
+pub(crate) struct Room {
+    pub(crate) lines: Lines,
+    pub(crate) store: SharedStore,
+    pub(crate) clock: Clock,
+    pub(crate) pass_keys: PassKeys,
+    ticket_keys: TicketKeys,
+    meters: Arc<Meters>,
+    /// Cancelled when listeners close: nobody is kept waiting then.
+    stop: CancellationToken,
+}
+
+/// A token as it was presented, not yet believed.
+#[derive(Debug, Clone)]
+pub(crate) struct Presented {
+    /// The item it is presented for.
+    pub(crate) item: ItemId,
+    /// Its text.
+    pub(crate) token: String,
+    /// Whom the `user-id` header names, if there is one.
+    pub(crate) user: Option<String>,
+}
+
+impl Room {
+    pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
+        let meters = Arc::new(Meters::new());
+        let lines =
+            Lines::new(Arc::clone(&deps.store), deps.clock.clone(), Arc::clone(&meters), shutdown);
+        Self {
+            lines,
+            store: deps.store,
+            clock: deps.clock,
+            pass_keys: deps.pass_keys,
+            ticket_keys: deps.ticket_keys,
+            meters,
+            stop: shutdown.token().clone(),
+        }
+    }
+
+    /// The ticket behind a token. Needs nothing but the keys, so forgeries cost next to nothing.
+    fn believe(&self, presented: &Presented) -> Result<Ticket> {
+        let ticket = self.ticket_keys.verify(&presented.item, &presented.token)?;
+        let named = presented.user.as_deref();
+        if named.is_some_and(|user| user != ticket.user.as_str()) {
+            return Err(Error::OtherUser);
+        }
+        Ok(ticket)
+    }
+}

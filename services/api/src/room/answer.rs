@@ -1,0 +1,156 @@
+use daegi_domain::{EndReason, Eta, LineState, Millis, Status, Ticket, rate, rfc3339};
+use daegi_store::{Place, Standing};
+
+use super::Room;
+use crate::error::{Error, Result};
+use crate::lines::View;
+use crate::wire;
+
+/// How far the time to the next poll is spread, so that people who came together do not stay so.
+const JITTER: f64 = 0.2;
+
+/// What became of a ticket, as people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Waiting { position: u64 },
+    Entered { at: Millis, expires_at: Millis },
+    Ended(EndReason),
+}
+
+impl Found {
+    /// An entry whose time is up is over, even while the leader has not got round to ending it.
+    pub(super) fn of(place: Place, now: Millis) -> Self {
+        match place {
+            Place::Waiting { position } => Self::Waiting { position },
+            Place::Entered { expires_at, .. } if expires_at <= now => {
+                Self::Ended(EndReason::Expired)
+            }
+            Place::Entered { at, expires_at } => Self::Entered { at, expires_at },
+        }
+    }
+
+    /// What can be told of a standing; the rest is an error. A genuine number that the line has
+    /// never given is from a line that was lost: for the person, it was restarted.
+    pub(super) fn told(standing: Standing, now: Millis) -> Result<Self> {
+        match standing {
+            Standing::At(place) => Ok(Self::of(place, now)),
+            Standing::Ended(reason) => Ok(Self::Ended(reason)),
+            Standing::Restarted | Standing::Unknown => Err(Error::Restarted),
+            Standing::NotFound => Err(Error::ItemNotFound),
+        }
+    }
+
+    fn status(self) -> Status {
+        match self {
+            Self::Waiting { .. } => Status::Waiting,
+            Self::Entered { .. } => Status::Enterable,
+            Self::Ended(reason) => reason.into(),
+        }
+    }
+
+    pub(super) fn is_waiting(self) -> bool {
+        self.status() == Status::Waiting
+    }
+}
+
+impl Room {
+    /// The JSON of a ticket.
+    pub(super) fn ticket_json(
+        &self,
+        ticket: &Ticket,
+        token: String,
+        view: &View,
+        found: Found,
+    ) -> wire::Ticket {
+        // What the warm-up does is not what people do.
+        if !ticket.item.is_reserved() {
+            self.meters.polled(found.status());
+        }
+        let bare = bare(ticket, token, view, found.status());
+        match found {
+            Found::Waiting { position } => self.waiting(bare, view, position),
+            Found::Entered { at, expires_at } => self.enterable(bare, ticket, view, at, expires_at),
+            Found::Ended(_) => bare,
+        }
+    }
+
+    fn waiting(&self, bare: wire::Ticket, view: &View, position: u64) -> wire::Ticket {
+        let now = self.clock.now_ms();
+        let moves = view.state == LineState::Open;
+        let eta = view.line.rate.eta(now, position).filter(|_| moves);
+        wire::Ticket {
+            position,
+            // The position may be newer than the view.
+            waiting_count: bare.waiting_count.max(position),
+            eta_seconds: eta,
+            poll_after_ms: poll_after_ms(eta, view.line.item.policy.grace_seconds),
+            ..bare
+        }
+    }
+
+    fn enterable(
+        &self,
+        bare: wire::Ticket,
+        ticket: &Ticket,
+        view: &View,
+        at: Millis,
+        expires_at: Millis,
+    ) -> wire::Ticket {
+        let pass = self.pass_keys.pass(ticket, self.ticket_keys.uuid(ticket), at, expires_at);
+        wire::Ticket {
+            entry_url: view.line.item.policy.entry_url(&pass, &bare.token),
+            pass: Some(pass),
+            pass_expires_at: Some(rfc3339(expires_at)),
+            ..bare
+        }
+    }
+}
+
+/// A ticket of somebody who neither waits nor is inside.
+fn bare(ticket: &Ticket, token: String, view: &View, status: Status) -> wire::Ticket {
+    wire::Ticket {
+        item_id: ticket.item.clone(),
+        user_id: ticket.user.clone(),
+        token,
+        status,
+        position: 0,
+        waiting_count: view.people(),
+        line_state: view.state,
+        eta_seconds: None,
+        poll_after_ms: 0,
+        pass: None,
+        pass_expires_at: None,
+        entry_url: None,
+    }
+}
+
+/// When to ask again, spread, but never so late that a well-behaved person counts as unseen.
+fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
+    let spread = 1.0 + JITTER * (2.0 * fastrand::f64() - 1.0);
+    let wait = (rate::poll_after_ms(eta, grace_seconds) as f64 * spread) as u64;
+    match grace_seconds {
+        0 => wait,
+        grace => wait.min(u64::from(grace) * 500),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn polls_are_spread_by_a_fifth_and_come_twice_per_grace_period() {
+        let eta = Some(Eta { p50: 100, p90: 200 });
+        let many: Vec<u64> = (0..1000).map(|_| poll_after_ms(eta, 0)).collect();
+        assert!(many.iter().all(|ms| (8_000..=12_000).contains(ms)));
+        assert!(many.iter().any(|ms| *ms < 9_000) && many.iter().any(|ms| *ms > 11_000));
+        assert!((0..1000).all(|_| poll_after_ms(eta, 20) <= 10_000));
+    }
+
+    #[test]
+    fn an_entry_whose_time_is_up_is_over() {
+        let place = Place::Entered { at: 5, expires_at: 10 };
+        assert_eq!(Found::of(place, 9), Found::Entered { at: 5, expires_at: 10 });
+        assert_eq!(Found::of(place, 10), Found::Ended(EndReason::Expired));
+    }
+}

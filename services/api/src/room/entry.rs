@@ -1,0 +1,84 @@
+use daegi_domain::{ItemId, Number, PassError, Ticket, TokenError, UserId};
+use daegi_store::Standing;
+
+use super::Room;
+use super::answer::Found;
+use crate::error::{Error, Result};
+use crate::patience::in_time;
+use crate::wire::{Reason, Verdict};
+
+/// What a service presents to learn whether a person may be inside.
+pub(crate) enum Proof {
+    Token(String),
+    Pass(String),
+}
+
+impl Room {
+    /// Whether the holder of a token or a pass may be inside now. A genuine pass is not enough:
+    /// the entry may have been completed or given back since it was signed.
+    pub(crate) async fn verify(&self, item: &ItemId, proof: Proof) -> Result<Verdict> {
+        let (user, number) = match self.read(item, &proof) {
+            Ok(holder) => holder,
+            Err(reason) => return Ok(Verdict::refused(reason)),
+        };
+        let now = self.clock.now_ms();
+        let ticket = [(user.clone(), number)];
+        let standings = in_time("resolve", self.store.resolve(item, &ticket, now)).await?;
+        // One ticket, one standing.
+        let standing = standings.first().copied().unwrap_or(Standing::Unknown);
+        Ok(match Found::told(standing, now) {
+            Ok(Found::Entered { expires_at, .. }) => Verdict::valid(user, expires_at),
+            Ok(Found::Waiting { .. }) => Verdict::refused(Reason::Waiting),
+            Ok(Found::Ended(reason)) => Verdict::refused(reason.into()),
+            Err(Error::ItemNotFound) => Verdict::refused(Reason::ItemNotFound),
+            Err(_) => Verdict::refused(Reason::LineRestarted),
+        })
+    }
+
+    /// Signs and checks passes that nobody is given.
+    pub(crate) fn rehearse_passes(&self, item: &ItemId, times: usize) {
+        let now = self.clock.now_ms();
+        for number in 0..times as u64 {
+            let Ok(user) = UserId::parse("warm-up") else {
+                return;
+            };
+            let ticket = Ticket { item: item.clone(), user, number: Number(number) };
+            let jti = self.ticket_keys.uuid(&ticket);
+            let pass = self.pass_keys.pass(&ticket, jti, now, now + 60_000);
+            std::hint::black_box(self.pass_keys.verify(item, &pass, now).is_ok());
+        }
+    }
+
+    fn read(&self, item: &ItemId, proof: &Proof) -> std::result::Result<(UserId, Number), Reason> {
+        match proof {
+            Proof::Token(token) => {
+                let ticket = self.ticket_keys.verify(item, token).map_err(Reason::from)?;
+                let Ticket { user, number, .. } = ticket;
+                Ok((user, number))
+            }
+            Proof::Pass(pass) => {
+                let claims = self.pass_keys.verify(item, pass, self.clock.now_ms())?;
+                Ok((claims.sub, claims.num))
+            }
+        }
+    }
+}
+
+impl From<TokenError> for Reason {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Invalid => Self::InvalidToken,
+            TokenError::OtherItem => Self::TokenMismatch,
+        }
+    }
+}
+
+impl From<PassError> for Reason {
+    fn from(error: PassError) -> Self {
+        match error {
+            PassError::Invalid => Self::InvalidToken,
+            PassError::OtherItem => Self::TokenMismatch,
+            PassError::Expired => Self::Expired,
+        }
+    }
+}

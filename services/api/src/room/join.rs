@@ -1,0 +1,53 @@
+use daegi_domain::{EndReason, ItemId, Ticket, UserId};
+use daegi_store::Joined;
+
+use super::answer::Found;
+use super::{Presented, Room};
+use crate::error::Result;
+use crate::patience::{in_a_second, in_time};
+use crate::wire;
+
+impl Room {
+    /// Takes a place in the line, or finds the one the person has. Says whether it is new.
+    pub(crate) async fn join(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
+        let joined = in_a_second(self.join_line(item, user)).await;
+        if !item.is_reserved() {
+            self.meters.joined(joined.as_ref().map(|(new, _)| *new));
+        }
+        joined
+    }
+
+    async fn join_line(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
+        let line = self.lines.view(item).await?;
+        let view = line.fresh().await?;
+        match line.join(user.clone()).await? {
+            Joined::Refused(refusal) => Err(refusal.into()),
+            Joined::At { number, new, place } => {
+                let ticket = Ticket { item: item.clone(), user, number };
+                let token = self.ticket_keys.token(&ticket);
+                let found = Found::of(place, self.clock.now_ms());
+                Ok((new, self.ticket_json(&ticket, token, &view, found)))
+            }
+        }
+    }
+
+    /// Leaves the line or gives the entry back. Leaving twice is leaving.
+    pub(crate) async fn leave(&self, presented: &Presented) -> Result<()> {
+        let Ticket { item, user, number } = self.believe(presented)?;
+        let now = self.clock.now_ms();
+        in_time("leave", self.store.leave(&item, &user, number, now)).await?;
+        if let Some(line) = self.lines.known(&item) {
+            // So that the person's next poll at this pod knows. If it fails, they have left anyway.
+            let _ = in_a_second(line.refreshed()).await;
+        }
+        Ok(())
+    }
+
+    /// The order was placed: ends the entry. Says whether this call did.
+    pub(crate) async fn complete(&self, presented: &Presented) -> Result<bool> {
+        let Ticket { item, user, number } = self.believe(presented)?;
+        let now = self.clock.now_ms();
+        let done = self.store.complete(&item, &user, number, EndReason::Completed, now);
+        in_time("complete", done).await
+    }
+}

@@ -1,0 +1,83 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use daegi_domain::{ItemId, Ticket};
+use tokio::time::{Instant, sleep_until};
+
+use super::answer::Found;
+use super::{Presented, Room};
+use crate::error::Result;
+use crate::lines::{LineView, View};
+use crate::patience::in_a_second;
+use crate::wire;
+
+/// How often a person who is kept waiting for news counts as seen. Half the shortest grace
+/// period, so that nobody misses their turn while they listen.
+const SEEN_EVERY: Duration = Duration::from_secs(5);
+
+/// What a person sees at one moment.
+struct Sight {
+    view: Arc<View>,
+    found: Found,
+}
+
+impl Sight {
+    fn is_news_to(&self, other: &Self) -> bool {
+        self.found != other.found || self.view.state != other.view.state
+    }
+}
+
+impl Room {
+    /// Where a ticket stands. Somebody who waits may be kept up to `wait`, until that changes.
+    pub(crate) async fn poll(&self, presented: &Presented, wait: Duration) -> Result<wire::Ticket> {
+        let ticket = self.believe(presented)?;
+        let line = in_a_second(self.lines.view(&ticket.item)).await?;
+        let Sight { view, found } = if wait.is_zero() {
+            self.look(&line, &ticket).await?
+        } else {
+            self.listen(&line, &ticket, wait).await?
+        };
+        Ok(self.ticket_json(&ticket, presented.token.clone(), &view, found))
+    }
+
+    /// What everybody may know about a line.
+    pub(crate) async fn line(&self, item: &ItemId) -> Result<wire::Line> {
+        let view = in_a_second(async { self.lines.view(item).await?.fresh().await }).await?;
+        Ok(wire::Line {
+            item_id: item.clone(),
+            item_name: view.line.item.name.clone(),
+            line_state: view.state,
+            waiting_count: view.people(),
+            entered_count: view.line.entered,
+            admitted_per_second: view.per_second(self.clock.now_ms()),
+        })
+    }
+
+    async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {
+        let (view, standing) = in_a_second(line.find(ticket)).await?;
+        let found = Found::told(standing, self.clock.now_ms())?;
+        Ok(Sight { view, found })
+    }
+
+    /// Subscribes before the first look, so that no change falls between both.
+    async fn listen(&self, line: &LineView, ticket: &Ticket, wait: Duration) -> Result<Sight> {
+        let end = Instant::now() + wait;
+        let mut moves = line.moves();
+        let mut sight = self.look(line, ticket).await?;
+        while sight.found.is_waiting() && Instant::now() < end {
+            let pause = end.min(Instant::now() + SEEN_EVERY);
+            tokio::select! {
+                // The line's task outlives the line we hold, so this never fails.
+                _ = moves.changed() => {}
+                () = sleep_until(pause) => {}
+                () = self.stop.cancelled() => break,
+            }
+            let now = self.look(line, ticket).await?;
+            let before = std::mem::replace(&mut sight, now);
+            if sight.is_news_to(&before) {
+                break;
+            }
+        }
+        Ok(sight)
+    }
+}

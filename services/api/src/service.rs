@@ -1,0 +1,135 @@
+//! Putting it together: bind, open the store, start, serve.
+
+mod doors;
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use daegi_domain::{PassKeys, Settings, TicketKeys};
+use daegi_runtime::http::Limits;
+use daegi_runtime::{Clock, Config, Health, Shutdown, StoreConfig, health};
+use daegi_store::{MemoryStore, RedisStore, SharedStore};
+
+use crate::operations::{Listener, router};
+use crate::room::Room;
+use crate::warmup;
+
+use doors::Behind;
+
+pub use doors::Listeners;
+
+/// The rest between two attempts to open a store that is away.
+const OPEN_AGAIN: Duration = Duration::from_millis(500);
+
+/// What the api needs from the process it runs in.
+pub struct ApiDeps {
+    /// Where lines live.
+    pub store: SharedStore,
+    /// Sign and verify tickets, the same in the whole fleet.
+    pub ticket_keys: TicketKeys,
+    /// Sign and verify passes, the same in the whole fleet.
+    pub pass_keys: PassKeys,
+    /// Tells the time to the store.
+    pub clock: Clock,
+    /// Turns ready once the warm-up is through, and stays so: while the store is away every pod
+    /// answers 503 with `Retry-After`, which tells people more than a balancer without pods.
+    pub health: health::Part,
+}
+
+/// The api, ready to be served. Neither router is guarded yet: merge what else the listener
+/// serves, then wrap it with [`daegi_runtime::http::guarded`].
+pub struct Api {
+    /// What people reach.
+    pub public: Router,
+    /// What only services reach.
+    pub internal: Router,
+}
+
+/// Why the api cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {0}")]
+    Bind(SocketAddr, #[source] std::io::Error),
+    /// The store cannot be used, and waiting would not help.
+    #[error("cannot open the store")]
+    Store(#[from] daegi_store::Error),
+}
+
+/// Builds the api and starts its tasks, the warm-up among them, on the shutdown's tracker.
+#[must_use]
+pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
+    let health = deps.health.clone();
+    let room = Arc::new(Room::new(deps, shutdown));
+    shutdown.spawn(
+        "api warm-up",
+        warmup::until_warm(Arc::clone(&room), health, shutdown.token().clone()),
+    );
+    Api {
+        public: router(Listener::Public).with_state(Arc::clone(&room)),
+        internal: router(Listener::Internal).with_state(room),
+    }
+}
+
+/// The api as a process of its own: opens the store and serves until the shutdown.
+///
+/// # Errors
+/// If the store cannot be used. A store that is merely away is waited for, alive but not ready.
+pub async fn run(
+    config: Config,
+    listeners: Listeners,
+    shutdown: Shutdown,
+) -> Result<(), StartError> {
+    let health = Health::new(&shutdown);
+    let part = health.part("api");
+    let behind = Behind::waiting(&health);
+    let limits = Limits::from(&config);
+    let mut serving = pin!(listeners.serve(&behind, limits, shutdown.clone()));
+    let store = tokio::select! {
+        store = open_patiently(&config) => store?,
+        () = &mut serving => return Ok(()),
+    };
+    let api = start(deps(config, store, part), &shutdown);
+    behind.open(api, &health);
+    serving.await;
+    Ok(())
+}
+
+fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
+    tracing::info!(public = %config.public_addr, internal = %config.internal_addr, "api started");
+    ApiDeps {
+        store,
+        ticket_keys: config.secrets.ticket_keys,
+        pass_keys: config.secrets.pass_keys,
+        clock: Clock::system(),
+        health,
+    }
+}
+
+/// Opens the store; while it is away, again and again.
+async fn open_patiently(config: &Config) -> Result<SharedStore, daegi_store::Error> {
+    loop {
+        match open(config).await {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, store = %config.store.shown(), "waiting for the store");
+                tokio::time::sleep(OPEN_AGAIN).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn open(config: &Config) -> Result<SharedStore, daegi_store::Error> {
+    let partitions = u16::from(config.partitions);
+    let settings = Settings {
+        token_count_to_move: config.token_count_to_move,
+        tick_ms: u32::try_from(config.tick.as_millis()).unwrap_or(*Settings::TICK_MS.end()),
+    };
+    Ok(match &config.store {
+        StoreConfig::Memory => Arc::new(MemoryStore::new(partitions, settings)),
+        StoreConfig::Redis(url) => Arc::new(RedisStore::open(url, partitions, settings).await?),
+    })
+}

@@ -1,0 +1,191 @@
+//! One api on one store, and the words tests are written in.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use daegi_api::{Api, ApiDeps};
+use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
+use daegi_runtime::http::guarded;
+use daegi_runtime::{Clock, Health, Shutdown};
+use daegi_store::Store;
+use daegi_testkit::eventually;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::probe::Probe;
+
+pub(crate) const NOW: u64 = 1_800_000_000_000;
+/// Long enough for any machine; nothing waits for it to pass.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) struct World {
+    pub(crate) store: Arc<Probe>,
+    pub(crate) clock: Clock,
+    pub(crate) keys: TicketKeys,
+    pub(crate) health: Health,
+    pub(crate) shutdown: Shutdown,
+    public: Router,
+    internal: Router,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// That this is a problem of this status and code, in the form RFC 9457 wants.
+    #[track_caller]
+    pub(crate) fn is_problem(&self, status: u16, code: &str) {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["type"], format!("/docs#{code}"));
+        assert_eq!(problem["status"], status);
+    }
+}
+
+impl World {
+    /// An api that has not warmed up yet.
+    pub(crate) fn cold() -> Self {
+        let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
+        let (store, clock) = (Arc::new(Probe::new(settings)), Clock::manual(NOW));
+        let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
+        let health = Health::new(&shutdown);
+        let deps = ApiDeps {
+            store: Arc::clone(&store) as _,
+            ticket_keys: keys.clone(),
+            pass_keys: PassKeys::generate(),
+            clock: clock.clone(),
+            health: health.part("api"),
+        };
+        let Api { public, internal } = daegi_api::start(deps, &shutdown);
+        let (public, internal) = (guarded(public), guarded(internal));
+        Self { store, clock, keys, health, shutdown, public, internal }
+    }
+
+    /// A warm api with one open item.
+    pub(crate) async fn with_item(item: &str) -> Self {
+        let world = Self::cold();
+        world.is_ready().await;
+        world.put_item(item, 1000, true).await;
+        world
+    }
+
+    pub(crate) async fn is_ready(&self) {
+        eventually(SOON, "the api is ready", async || self.health.check().is_ok()).await;
+    }
+
+    pub(crate) async fn put_item(&self, item: &str, stock: u32, enabled: bool) {
+        self.put(item, stock, enabled, None).await;
+    }
+
+    pub(crate) async fn put(&self, item: &str, stock: u32, enabled: bool, policy: Option<Policy>) {
+        let name = ItemName::parse("A concert").unwrap();
+        let change = ItemChange { id: id(item), name, stock, enabled, version: None, policy };
+        self.store.put_item(&change, self.clock.now_ms()).await.unwrap();
+    }
+
+    /// Lets people in, as the leader does.
+    pub(crate) async fn admit(&self, item: &str, people: u32) {
+        let epoch = self.store.begin_term().await.unwrap();
+        let now = self.clock.now_ms();
+        let done = self.store.admit(epoch, &id(item), people, 1_000_000, now).await.unwrap();
+        assert_eq!(done.admitted, people, "{done:?}");
+    }
+
+    pub(crate) async fn call(&self, request: Request<Body>) -> Answer {
+        let is_internal = request.uri().path().starts_with("/internal");
+        let router = if is_internal { &self.internal } else { &self.public };
+        let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    pub(crate) async fn get(&self, uri: &str) -> Answer {
+        self.call(request(Method::GET, uri, &[], "")).await
+    }
+
+    pub(crate) async fn post(&self, uri: &str, json: &str) -> Answer {
+        self.call(request(Method::POST, uri, &[("content-type", "application/json")], json)).await
+    }
+
+    pub(crate) async fn join(&self, item: &str, user: &str) -> Answer {
+        self.call(request(Method::POST, &line(item), &[("user-id", user)], "")).await
+    }
+
+    /// The token of a person who joins.
+    pub(crate) async fn token(&self, item: &str, user: &str) -> String {
+        self.join(item, user).await.json()["token"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn poll(&self, item: &str, token: &str) -> Answer {
+        self.get(&ticket(item, token)).await
+    }
+
+    pub(crate) async fn leave(&self, item: &str, token: &str) -> Answer {
+        self.call(request(Method::DELETE, &ticket(item, token), &[], "")).await
+    }
+
+    /// Polls until the ticket has this status.
+    pub(crate) async fn until_status(&self, item: &str, token: &str, status: &str) -> Value {
+        eventually(SOON, status, async || {
+            let ticket = self.poll(item, token).await.json();
+            (ticket["status"] == status).then_some(ticket)
+        })
+        .await
+    }
+
+    pub(crate) fn number(&self, item: &str, token: &str) -> Number {
+        self.keys.verify(&id(item), token).unwrap().number
+    }
+
+    /// That nothing of the api is left once it has stopped.
+    pub(crate) async fn end(self) {
+        self.shutdown.now();
+        self.shutdown.wait(SOON).await.unwrap();
+    }
+}
+
+pub(crate) fn id(item: &str) -> ItemId {
+    ItemId::parse(item).unwrap()
+}
+
+pub(crate) fn line(item: &str) -> String {
+    format!("/api/v1/item/{item}/waiting-queue")
+}
+
+pub(crate) fn ticket(item: &str, token: &str) -> String {
+    format!("{}/{token}", line(item))
+}
+
+pub(crate) fn request(
+    method: Method,
+    uri: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Request<Body> {
+    let request = Request::builder().method(method).uri(uri);
+    let with = |request: axum::http::request::Builder, (name, value): &(&str, &str)| {
+        request.header(*name, *value)
+    };
+    let request = headers.iter().fold(request, with);
+    request.body(Body::from(body.to_owned())).unwrap()
+}

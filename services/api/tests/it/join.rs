@@ -1,0 +1,82 @@
+use axum::http::Method;
+
+use crate::harness::{World, line, request};
+
+#[tokio::test(start_paused = true)]
+async fn joining_gives_a_place_and_joining_again_the_same_one() {
+    let world = World::with_item("concert").await;
+    let first = world.join("concert", "kim").await;
+    assert_eq!(first.status, 201);
+    assert_eq!(first.header("cache-control"), "no-store");
+    assert_eq!(first.header("content-type"), "application/json");
+    let again = world.join("concert", "kim").await;
+    assert_eq!(again.status, 200);
+    assert_eq!(first.json()["token"], again.json()["token"]);
+    assert_eq!(again.json()["position"], 1);
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ticket_has_exactly_the_fields_of_the_contract() {
+    let world = World::with_item("concert").await;
+    let ticket = world.join("concert", "kim").await.json();
+    let fields: Vec<&str> = ticket.as_object().unwrap().keys().map(String::as_str).collect();
+    let contract = "entryUrl etaSeconds itemId lineState pass passExpiresAt pollAfterMs position \
+                    status token userId waitingCount";
+    assert_eq!(fields, contract.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(ticket["itemId"], "concert");
+    assert_eq!(ticket["userId"], "kim");
+    assert_eq!(ticket["status"], "WAITING");
+    assert_eq!(ticket["waitingCount"], 1);
+    assert_eq!(ticket["lineState"], "OPEN");
+    assert!(ticket["token"].as_str().unwrap().starts_with("kim-concert-"));
+    for unknown in ["etaSeconds", "pass", "passExpiresAt", "entryUrl"] {
+        assert!(ticket[unknown].is_null(), "{unknown}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn people_stand_in_the_order_in_which_they_came() {
+    let world = World::with_item("concert").await;
+    for (place, user) in ["kim", "lee", "park"].into_iter().enumerate() {
+        let ticket = world.join("concert", user).await.json();
+        assert_eq!(ticket["position"], place + 1);
+        assert_eq!(ticket["waitingCount"], place + 1, "at least the position");
+    }
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_person_may_be_named_in_the_body() {
+    let world = World::with_item("concert").await;
+    let joined = world.post(&line("concert"), r#"{"userId":"kim@example.com"}"#).await;
+    assert_eq!(joined.status, 201);
+    assert_eq!(joined.json()["userId"], "kim@example.com");
+    let both = [("user-id", "lee"), ("content-type", "application/json")];
+    let agree = request(Method::POST, &line("concert"), &both, r#"{"userId":"lee"}"#);
+    assert_eq!(world.call(agree).await.status, 201);
+    let differ = request(Method::POST, &line("concert"), &both, r#"{"userId":"kim"}"#);
+    world.call(differ).await.is_problem(400, "INVALID_REQUEST");
+    let empty = request(Method::POST, &line("concert"), &both, "{}");
+    assert_eq!(world.call(empty).await.status, 200, "the header is enough");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_waits_an_auto_line_lets_people_through() {
+    let world = World::with_item("concert").await;
+    let policy = daegi_domain::Policy {
+        mode: daegi_domain::Mode::Auto,
+        entry_url: Some("/shop?pass={pass}&token={token}".into()),
+        ..Default::default()
+    };
+    world.put("concert", 10, true, Some(policy)).await;
+    let ticket = world.join("concert", "kim@example.com").await.json();
+    assert_eq!(ticket["status"], "ENTERABLE");
+    assert_eq!(ticket["position"], 0);
+    assert_eq!(ticket["pollAfterMs"], 0);
+    let url = ticket["entryUrl"].as_str().unwrap();
+    assert!(url.contains(ticket["pass"].as_str().unwrap()) && url.contains("kim%40"), "{url}");
+    world.end().await;
+}

@@ -1,0 +1,131 @@
+use std::time::Duration;
+
+use axum::http::Method;
+use daegi_store::Store;
+use daegi_testkit::eventually;
+
+use crate::harness::{SOON, World, id, line, request, ticket};
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_tells_the_exact_place() {
+    let world = World::with_item("concert").await;
+    let mut tokens = Vec::new();
+    for user in ["kim", "lee", "park", "choi"] {
+        tokens.push(world.token("concert", user).await);
+    }
+    let last = world.poll("concert", &tokens[3]).await;
+    assert_eq!(last.status, 200);
+    assert_eq!(last.header("cache-control"), "no-store");
+    assert_eq!(last.json()["position"], 4);
+    assert_eq!(last.json()["waitingCount"], 4);
+    assert_eq!(last.json()["token"], tokens[3]);
+
+    assert_eq!(world.leave("concert", &tokens[1]).await.status, 204);
+    assert_eq!(world.poll("concert", &tokens[3]).await.json()["position"], 3);
+    assert_eq!(world.poll("concert", &tokens[0]).await.json()["position"], 1);
+    assert_eq!(world.poll("concert", &tokens[1]).await.json()["status"], "LEFT");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_says_when_to_ask_again() {
+    let world = World::with_item("concert").await;
+    let token = world.token("concert", "kim").await;
+    let polled = world.poll("concert", &token).await;
+    let after = polled.json()["pollAfterMs"].as_u64().unwrap();
+    assert!((4_000..=6_000).contains(&after), "5 s while nothing is known, spread: {after}");
+    assert_eq!(polled.header("retry-after"), after.div_ceil(1000).to_string());
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eta_is_promised_only_while_the_line_moves() {
+    let world = World::with_item("concert").await;
+    let mut tokens = Vec::new();
+    for n in 0..30 {
+        tokens.push(world.token("concert", &format!("user-{n}")).await);
+    }
+    world.admit("concert", 10).await;
+    world.clock.advance(Duration::from_secs(5));
+    let last = &tokens[29];
+    eventually(SOON, "an eta", async || {
+        let ticket = world.poll("concert", last).await.json();
+        ticket["position"] == 20 && ticket["etaSeconds"]["p50"].as_u64() == Some(10)
+    })
+    .await;
+    world.store.set_paused(&id("concert"), true).await.unwrap();
+    eventually(SOON, "no eta", async || {
+        let ticket = world.poll("concert", last).await.json();
+        ticket["lineState"] == "PAUSED" && ticket["etaSeconds"].is_null()
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn leaving_is_for_good_and_leaving_twice_is_no_mistake() {
+    let world = World::with_item("concert").await;
+    let token = world.token("concert", "kim").await;
+    for _ in 0..2 {
+        let left = world.leave("concert", &token).await;
+        assert_eq!((left.status.as_u16(), left.text.as_str()), (204, ""));
+    }
+    let ticket = world.poll("concert", &token).await;
+    assert_eq!(ticket.json()["status"], "LEFT");
+    assert_eq!(ticket.json()["pollAfterMs"], 0);
+    assert_eq!(ticket.header("retry-after"), "");
+    let again = world.join("concert", "kim").await;
+    assert_eq!(again.status, 201, "leaving gives the place up");
+    assert_ne!(again.json()["token"], token.as_str());
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn me_stands_for_the_token_in_the_header() {
+    let world = World::with_item("concert").await;
+    let token = world.token("concert", "kim:1+x@example.com").await;
+    let bearer = format!("Bearer {token}");
+    let me = ticket("concert", "me");
+    let mine = |method| request(method, &me, &[("authorization", &bearer)], "");
+    let polled = world.call(mine(Method::GET)).await;
+    assert_eq!(polled.json()["userId"], "kim:1+x@example.com");
+    assert_eq!(world.poll("concert", &token).await.status, 200, "such a token is also a path");
+    assert_eq!(world.call(mine(Method::DELETE)).await.status, 204);
+    assert_eq!(world.call(mine(Method::GET)).await.json()["status"], "LEFT");
+    world.get(&me).await.is_problem(401, "INVALID_TOKEN");
+    let basic = request(Method::GET, &me, &[("authorization", "Basic a2ltOg==")], "");
+    world.call(basic).await.is_problem(401, "INVALID_TOKEN");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_may_look_at_a_line() {
+    let world = World::with_item("concert").await;
+    for user in ["kim", "lee", "park"] {
+        world.join("concert", user).await;
+    }
+    world.admit("concert", 1).await;
+    let found = eventually(SOON, "one is inside", async || {
+        let found = world.get(&line("concert")).await;
+        (found.json()["enteredCount"] == 1).then_some(found)
+    })
+    .await;
+    assert_eq!(found.header("cache-control"), "public, max-age=1");
+    let shown = found.json();
+    assert_eq!(shown["itemId"], "concert");
+    assert_eq!(shown["itemName"], "A concert");
+    assert_eq!(shown["lineState"], "OPEN");
+    assert_eq!(shown["waitingCount"], 2);
+    assert!(shown["admittedPerSecond"].as_f64().unwrap() > 0.0);
+    assert_eq!(shown.as_object().unwrap().len(), 6);
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_is_seen_and_the_store_hears_of_it() {
+    let world = World::with_item("concert").await;
+    let token = world.token("concert", "kim").await;
+    let number = world.number("concert", &token);
+    eventually(SOON, "the mark", async || world.store.marks(&id("concert"), number) > 0).await;
+    world.end().await;
+}

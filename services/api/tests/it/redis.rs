@@ -1,0 +1,93 @@
+//! The api on a real Redis: through an outage, and before the store is there.
+
+use std::time::{Duration, Instant};
+
+use daegi_domain::{ItemChange, ItemName, Settings};
+use daegi_runtime::Shutdown;
+use daegi_store::{RedisStore, Store};
+use daegi_testkit::{Redis, eventually, redis_or_loud};
+use serde_json::Value;
+
+use crate::harness::{NOW, SOON, id, line, ticket};
+use crate::process::{config, listeners, status};
+
+const SETTINGS: Settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
+
+/// Creates an item as the scheduler would.
+async fn put_item(redis: &Redis) {
+    let store = RedisStore::open(&redis.url(), 16, SETTINGS).await.unwrap();
+    let name = ItemName::parse("A concert").unwrap();
+    let id = id("concert");
+    let change = ItemChange { id, name, stock: 5, enabled: true, version: None, policy: None };
+    store.put_item(&change, NOW).await.unwrap();
+}
+
+#[tokio::test]
+async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
+    let Some(mut redis) = redis_or_loud().await else { return };
+    let (listeners, people, services) = listeners().await;
+    let shutdown = Shutdown::new();
+    let config = config(&["--store", &redis.url()]);
+    let running = daegi_api::run(config, listeners, shutdown.clone());
+    let asking = async {
+        let ready = async || status(format!("http://{services}/readyz")).await == 200;
+        eventually(SOON, "ready", ready).await;
+        put_item(&redis).await;
+        let door = format!("http://{people}{}", line("concert"));
+        let client = reqwest::Client::new();
+        let joined = client.post(&door).header("user-id", "kim").send().await.unwrap();
+        assert_eq!(joined.status(), 201);
+        let joined: Value = joined.json().await.unwrap();
+        let mine =
+            format!("http://{people}{}", ticket("concert", joined["token"].as_str().unwrap()));
+        let polled: Value = reqwest::get(&mine).await.unwrap().json().await.unwrap();
+        assert_eq!((&polled["status"], &polled["position"]), (&"WAITING".into(), &1.into()));
+        assert_eq!(client.delete(&mine).send().await.unwrap().status(), 204);
+        let polled: Value = reqwest::get(&mine).await.unwrap().json().await.unwrap();
+        assert_eq!(polled["status"], "LEFT");
+
+        redis.stop();
+        eventually(SOON, "told", async || status(mine.clone()).await == 503).await;
+        let began = Instant::now();
+        let refused = client.post(&door).header("user-id", "lee").send().await.unwrap();
+        assert_eq!(refused.status(), 503);
+        assert!(refused.headers().contains_key("retry-after"));
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert_eq!(status(format!("http://{services}/readyz")).await, 200);
+
+        redis.start_again().await.unwrap();
+        put_item(&redis).await;
+        let joins = async || {
+            let again = client.post(&door).header("user-id", "kim").send().await.unwrap();
+            again.status() == 201
+        };
+        eventually(SOON, "people join again", joins).await;
+        shutdown.now();
+    };
+    let (ended, ()) = tokio::join!(running, asking);
+    ended.unwrap();
+    shutdown.wait(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
+    let Some(mut redis) = redis_or_loud().await else { return };
+    redis.stop();
+    let (listeners, people, services) = listeners().await;
+    let shutdown = Shutdown::new();
+    let config = config(&["--store", &redis.url()]);
+    let running = daegi_api::run(config, listeners, shutdown.clone());
+    let asking = async {
+        assert_eq!(status(format!("http://{services}/livez")).await, 200);
+        assert_eq!(status(format!("http://{services}/readyz")).await, 503);
+        assert_eq!(status(format!("http://{people}{}", line("concert"))).await, 503);
+        redis.start_again().await.unwrap();
+        let ready = async || status(format!("http://{services}/readyz")).await == 200;
+        eventually(SOON, "ready", ready).await;
+        assert_eq!(status(format!("http://{people}{}", line("concert"))).await, 404);
+        shutdown.now();
+    };
+    let (ended, ()) = tokio::join!(running, asking);
+    ended.unwrap();
+    shutdown.wait(SOON).await.unwrap();
+}

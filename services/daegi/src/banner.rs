@@ -1,0 +1,98 @@
+//! What a person is told who has just started it: where it is, and commands to copy that need
+//! nothing but a shell and curl.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use daegi_domain::ItemId;
+use daegi_runtime::{Config, StoreConfig};
+use tokio::net::TcpListener;
+
+use crate::Listeners;
+
+/// The banner of one process.
+#[derive(Debug)]
+pub struct Banner {
+    store: String,
+    public: String,
+    internal: String,
+    /// The token if it was made up, else the variable it came from.
+    bearer: String,
+    generated: Vec<&'static str>,
+    outlived: bool,
+    item: String,
+}
+
+impl Banner {
+    /// For these listeners, with an item to try.
+    #[must_use]
+    pub fn new(config: &Config, listeners: &Listeners, item: &Option<ItemId>) -> Self {
+        let secrets = &config.secrets;
+        let bearer = if secrets.generated.contains(&"admin-token") {
+            secrets.admin_token.reveal().to_owned()
+        } else {
+            "$DAEGI_ADMIN_TOKEN".to_owned()
+        };
+        Self {
+            store: config.store.shown(),
+            public: url(&listeners.public, config.public_addr),
+            internal: url(&listeners.internal, config.internal_addr),
+            bearer,
+            generated: secrets.generated.clone(),
+            outlived: config.store != StoreConfig::Memory,
+            item: item.as_ref().map_or("demo".to_owned(), ToString::to_string),
+        }
+    }
+
+    fn secrets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.generated.contains(&"admin-token") {
+            writeln!(f, "  admin token   {}  (made up for this run)", self.bearer)?;
+        }
+        if self.outlived && !self.generated.is_empty() {
+            let secrets = self.generated.join(", ");
+            writeln!(f, "\n  warning: generated {secrets}: tokens end with this process,")?;
+            writeln!(f, "  while the lines in {} stay. Set them to keep both.", self.store)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Banner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { store, public, internal, bearer, item, .. } = self;
+        let line = format!("{public}/api/v1/item/{item}/waiting-queue");
+        writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
+        writeln!(f, "  people        {public}  (API: {public}/docs)")?;
+        writeln!(f, "  operators     {internal}  (not for the internet)")?;
+        writeln!(f, "  store         {store}")?;
+        self.secrets(f)?;
+        writeln!(f, "\n  join the line and keep the token:\n")?;
+        writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
+        writeln!(f, r#"  | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "$TOKEN""#)?;
+        writeln!(f, "\n  ask where you are; ENTERABLE comes with a pass:\n")?;
+        writeln!(f, "curl -s \"{line}/$TOKEN\"")?;
+        writeln!(f, "\n  ask as the order service whether that person was let in:\n")?;
+        writeln!(
+            f,
+            "curl -s -H 'content-type: application/json' -d \"{{\\\"token\\\":\\\"$TOKEN\\\"}}\" \\"
+        )?;
+        writeln!(f, "  {internal}/internal/v1/item/{item}/entry/verify")?;
+        writeln!(f, "\n  let in three per tick instead; 0 pauses:\n")?;
+        writeln!(f, "curl -s -X PUT -H \"authorization: Bearer {bearer}\" \\")?;
+        writeln!(
+            f,
+            "  '{internal}/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=3'\n"
+        )
+    }
+}
+
+/// The address a person on this machine can open: "everywhere" is localhost from here. The
+/// listener knows the port where the configuration said "any".
+fn url(listener: &TcpListener, configured: SocketAddr) -> String {
+    let address = listener.local_addr().unwrap_or(configured);
+    if address.ip().is_unspecified() {
+        format!("http://localhost:{}", address.port())
+    } else {
+        format!("http://{address}")
+    }
+}

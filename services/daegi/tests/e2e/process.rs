@@ -1,0 +1,89 @@
+//! The binary as a process: what it prints, how it ends.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+
+use daegi_testkit::free_port;
+
+fn daegi(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_daegi"));
+    command.args(args).env_clear();
+    command
+}
+
+fn ended(args: &[&str]) -> Output {
+    daegi(args).output().unwrap()
+}
+
+#[test]
+fn a_bad_value_is_one_line_and_exit_64() {
+    for (args, says) in [
+        (vec!["--tick-ms", "soon"], "--tick-ms"),
+        (vec!["--tick-ms", "-5"], "--tick-ms"),
+        (vec!["--partitions", "0"], "--partitions"),
+        (vec!["--store", "mysql://x"], "--store"),
+        (vec!["--store", "redis+cluster://a,b"], "cluster"),
+        (vec!["--kafka", "broker:9092"], "--kafka"),
+        (vec!["--ticket-secrets", "1:abc"], "--ticket-secrets"),
+        (vec!["--pass-key", "/no/such/file"], "--pass-key"),
+        (vec!["--nonsense"], "--nonsense"),
+    ] {
+        let output = ended(&args);
+        let line = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(64), "{args:?}: {line}");
+        assert_eq!(line.trim_end().lines().count(), 1, "{args:?}: {line}");
+        assert!(line.contains(says), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn help_names_every_variable_and_exits_0() {
+    let output = ended(&["--help"]);
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for variable in ["DAEGI_STORE", "DAEGI_PUBLIC_ADDR", "DAEGI_TICKET_SECRETS", "DAEGI_LEASE_MS"] {
+        assert!(help.contains(variable), "{help}");
+    }
+}
+
+#[test]
+fn sigterm_drains_and_exits_0() {
+    let (mut child, banner) = started();
+    assert!(banner.contains("/api/v1/item/demo/waiting-queue"), "{banner}");
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_taken_port_is_one_clear_line() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = ended(&["--public-addr", &address]);
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_ne!(output.status.code(), Some(0));
+    assert!(line.contains(&address) && line.contains("--public-addr"), "{line}");
+}
+
+/// The process on free ports, and what it printed until its commands to copy were out.
+fn started() -> (Child, String) {
+    let address = |port: u16| format!("127.0.0.1:{port}");
+    let (public, internal) = (address(free_port()), address(free_port()));
+    let mut child = daegi(&["--public-addr", &public, "--internal-addr", &internal])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut banner = String::new();
+    while !banner.contains("token-count-to-move") {
+        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "it ended early: {banner}");
+    }
+    // Somebody must read on, or a later line would meet a closed pipe.
+    std::thread::spawn(move || lines.read_to_string(&mut String::new()));
+    (child, banner)
+}
+
+pub(crate) fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}

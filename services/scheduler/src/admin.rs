@@ -1,0 +1,106 @@
+//! The admin API, as operators and the console use it. Every replica serves it, leader or not:
+//! all it changes lives in the store.
+//!
+//! The token is asked for before anything else, so that without it every path under
+//! `/internal/admin`, existing or not, looks the same.
+
+mod auth;
+mod body;
+mod counts;
+mod error;
+mod items;
+mod leader;
+mod policy;
+mod query;
+mod settings;
+mod view;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Method;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, patch, post};
+use daegi_runtime::{AdminToken, Clock, Code, Problem};
+use daegi_store::SharedStore;
+
+use crate::Leadership;
+use error::AdminError;
+
+/// How long an operator waits for the store before being told that it is away.
+const PATIENCE: Duration = Duration::from_millis(900);
+
+/// What the admin API works with.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// Where the lines live.
+    pub store: SharedStore,
+    /// Opens the API.
+    pub token: AdminToken,
+    /// Tells the store the time.
+    pub clock: Clock,
+    /// What this replica knows about who leads.
+    pub leadership: Arc<Leadership>,
+}
+
+type Answer<T> = Result<T, AdminError>;
+
+impl Admin {
+    /// All calls under `/internal/admin`.
+    ///
+    /// The calls are a service behind the door, not routes beside it: axum adds `Allow` to a 405
+    /// outside of a route's layers, and the fallbacks of whatever router this is merged into
+    /// would answer for paths in here. Either would tell a stranger which calls there are.
+    pub fn router(self) -> Router {
+        let admin = Arc::new(self);
+        let calls = Router::new()
+            .nest("/v1/waiting-queue", queue_calls())
+            .nest("/v1/waiting-item", item_calls())
+            .route("/v1/leader", get(leader::show))
+            .fallback(unknown_route)
+            .method_not_allowed_fallback(wrong_method)
+            .with_state(admin.clone());
+        let door = from_fn_with_state(admin, auth::require_token);
+        let behind_door = Router::new().fallback_service(calls).layer(door);
+        Router::new().nest_service("/internal/admin", behind_door)
+    }
+}
+
+fn queue_calls() -> Router<Arc<Admin>> {
+    let quota = get(settings::quota).put(settings::set_quota);
+    let tick = get(settings::tick).put(settings::set_tick);
+    Router::new()
+        .route("/token-count-to-move", quota)
+        .route("/tick-ms", tick)
+        .route("/token-count", get(counts::show))
+}
+
+fn item_calls() -> Router<Arc<Admin>> {
+    let one = get(items::one).put(items::replace).delete(items::remove);
+    Router::new()
+        .route("/", get(items::list).post(items::create))
+        .route("/{itemId}", one)
+        .route("/{itemId}/manually", post(items::manually))
+        .route("/{itemId}/policy", patch(policy::patch))
+        .route("/{itemId}/pause", post(items::pause))
+        .route("/{itemId}/resume", post(items::resume))
+        .route("/{itemId}/reset", post(items::reset))
+}
+
+/// Asks the store, but not for longer than an operator waits.
+async fn ask<T>(call: impl Future<Output = daegi_store::Result<T>>) -> Answer<T> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(AdminError::Slow),
+    }
+}
+
+async fn unknown_route() -> Problem {
+    Problem::new(Code::NotFound, "there is no such admin call")
+}
+
+async fn wrong_method(method: Method) -> Problem {
+    let detail = format!("this admin call does not answer {method}");
+    Problem::new(Code::MethodNotAllowed, detail)
+}

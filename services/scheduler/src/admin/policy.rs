@@ -1,0 +1,95 @@
+//! Changing some rules of a line and keeping the others.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use daegi_domain::{Item, ItemId, Policy};
+use daegi_runtime::http::{JsonBody, PathParams};
+use daegi_store::PolicyChange;
+use serde_json::{Map, Value};
+
+use super::view::ItemView;
+use super::{Admin, AdminError, Answer, ask};
+
+/// How often a change starts over because somebody else changed the item meanwhile.
+const TRIES: u32 = 5;
+
+/// A JSON merge patch (RFC 7396): what is named changes, null goes back to the default, the rest
+/// stays.
+pub(super) async fn patch(
+    State(admin): State<Arc<Admin>>,
+    PathParams(id): PathParams<ItemId>,
+    JsonBody(changes): JsonBody<Map<String, Value>>,
+) -> Answer<Json<ItemView>> {
+    let item = change(&admin, &id, &changes).await?;
+    Ok(Json(ItemView::now(&admin, item).await?))
+}
+
+/// Compare and set on the revision, so that two operators who change different rules at the same
+/// time both get what they asked for.
+async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Answer<Item> {
+    for _ in 0..TRIES {
+        let before = ask(admin.store.item(id)).await?;
+        let before = before.ok_or_else(|| AdminError::NoItem(id.clone()))?;
+        let policy = merged(&before.policy, changes)?;
+        match ask(admin.store.set_policy(id, &policy, before.revision)).await? {
+            PolicyChange::Changed(item) => {
+                let (from, to) = (&before.policy, &item.policy);
+                tracing::info!(admin.call = "set policy", item.id = %id, ?from, ?to, "admin change");
+                return Ok(item);
+            }
+            PolicyChange::Conflict => {}
+            PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),
+        }
+    }
+    Err(AdminError::Contended(id.clone()))
+}
+
+fn merged(policy: &Policy, changes: &Map<String, Value>) -> Answer<Policy> {
+    let invalid = |error: serde_json::Error| AdminError::Invalid(format!("policy: {error}"));
+    let mut rules: Map<String, Value> =
+        serde_json::to_value(policy).and_then(serde_json::from_value).map_err(invalid)?;
+    for (name, value) in changes {
+        // Serde would not notice an unknown name whose value is null.
+        if rules.remove(name).is_none() {
+            return Err(AdminError::Invalid(format!("policy: unknown field {name:?}")));
+        }
+        if !value.is_null() {
+            rules.insert(name.clone(), value.clone());
+        }
+    }
+    let policy: Policy = serde_json::from_value(Value::Object(rules)).map_err(invalid)?;
+    policy.check()?;
+    Ok(policy)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn merge(policy: &Policy, changes: Value) -> Result<Policy, String> {
+        let changes = serde_json::from_value(changes).unwrap();
+        merged(policy, &changes).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_named_changes_and_null_goes_back_to_the_default() {
+        let before =
+            merge(&Policy::default(), json!({"maxActive": 7, "graceSeconds": 30})).unwrap();
+        assert_eq!((before.max_active, before.grace_seconds), (Some(7), 30));
+        let after = merge(&before, json!({"maxActive": null, "graceSeconds": null})).unwrap();
+        assert_eq!(after, Policy::default());
+        assert_eq!(merge(&before, json!({})), Ok(before));
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_even_if_it_is_null() {
+        for value in [json!(1), json!(null)] {
+            let error = merge(&Policy::default(), json!({ "maxActve": value })).unwrap_err();
+            assert!(error.contains("maxActve"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a leader shows about its lines. Only the leader looks, so that the fleet's sums are right.
+
+use std::collections::HashSet;
+
+use daegi_domain::ItemId;
+use daegi_store::{Result, SharedStore};
+use metrics::gauge;
+
+use crate::meters;
+
+/// The gauges of one term.
+#[derive(Debug)]
+pub(super) struct Gauges {
+    store: SharedStore,
+    /// Items whose gauges may differ from 0.
+    shown: HashSet<ItemId>,
+}
+
+impl Gauges {
+    pub(super) fn new(store: SharedStore) -> Self {
+        Self { store, shown: HashSet::new() }
+    }
+
+    /// Shows the lines of a tick. A store that does not answer leaves the gauges as they are; the
+    /// tick itself will complain.
+    pub(super) async fn show(&mut self, lines: &[ItemId]) {
+        gauge!(meters::ACTIVE_LINES).set(lines.len() as f64);
+        if let Err(error) = self.try_show(lines).await {
+            tracing::debug!(%error, "gauges not refreshed");
+        }
+    }
+
+    /// The end of the term: whoever leads next shows what there is to show.
+    pub(super) fn clear(&mut self) {
+        self.shown.drain().for_each(|item| set(&item, 0, 0));
+        gauge!(meters::ACTIVE_LINES).set(0);
+        gauge!(meters::OUTBOX).set(0);
+    }
+
+    async fn try_show(&mut self, lines: &[ItemId]) -> Result<()> {
+        let active: HashSet<_> = lines.iter().cloned().collect();
+        self.shown.difference(&active).for_each(|item| set(item, 0, 0));
+        self.shown = active;
+        for line in self.store.counts(lines).await? {
+            set(&line.item, line.waiting + line.returning, line.entered);
+        }
+        let pending = outbox_pending(&self.store).await?;
+        gauge!(meters::OUTBOX).set(pending as f64);
+        Ok(())
+    }
+}
+
+fn set(item: &ItemId, waiting: u64, entered: u64) {
+    gauge!(meters::WAITING, "item" => item.to_string()).set(waiting as f64);
+    gauge!(meters::ENTERED, "item" => item.to_string()).set(entered as f64);
+}
+
+/// How many events of all partitions are not published yet.
+pub(crate) async fn outbox_pending(store: &SharedStore) -> Result<u64> {
+    let partitions = (0..store.partitions()).map(|partition| store.outbox_len(partition));
+    let pending = futures_util::future::try_join_all(partitions).await?;
+    Ok(pending.into_iter().sum())
+}

@@ -1,0 +1,105 @@
+//! What this replica knows about who leads: itself, or somebody else.
+//!
+//! A standby does not learn who the leader is, only that it is not itself; ask every replica, or
+//! look for the one whose `daegi_scheduler_is_leader` is 1.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use daegi_domain::Millis;
+use daegi_store::Epoch;
+use metrics::{counter, gauge};
+
+use crate::meters;
+
+/// The leadership as one replica sees it. Written by the leader's loop, read by the admin API.
+#[derive(Debug)]
+pub struct Leadership {
+    replica: String,
+    standing: Mutex<Standing>,
+}
+
+/// What a replica is at the moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The term, if this replica leads.
+    pub term: Option<Term>,
+    /// How many terms of this replica have ended.
+    pub hand_overs: u64,
+    /// How often the store refused this replica because another one leads.
+    pub stale_refusals: u64,
+    /// How long the latest tick of this replica took.
+    pub last_tick: Option<Duration>,
+}
+
+/// A term of this replica.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term {
+    /// Its epoch.
+    pub epoch: Epoch,
+    /// When it began.
+    pub since: Millis,
+}
+
+impl Default for Leadership {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Leadership {
+    /// A standby with a name that no other replica has.
+    #[must_use]
+    pub fn new() -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+        let host = host.unwrap_or_else(|_| "replica".into());
+        let (pid, random) = (std::process::id(), fastrand::u32(..));
+        gauge!(meters::IS_LEADER).set(0);
+        Self { replica: format!("{}-{pid}-{random:08x}", host.trim()), standing: Mutex::default() }
+    }
+
+    /// The name of this replica: host, process and a random number.
+    pub fn replica(&self) -> &str {
+        &self.replica
+    }
+
+    /// What this replica is now.
+    pub fn standing(&self) -> Standing {
+        self.lock().clone()
+    }
+
+    /// Whether this replica leads now.
+    pub fn is_leading(&self) -> bool {
+        self.lock().term.is_some()
+    }
+
+    pub(crate) fn begin(&self, epoch: Epoch, since: Millis) {
+        self.lock().term = Some(Term { epoch, since });
+        gauge!(meters::IS_LEADER).set(1);
+        gauge!(meters::EPOCH).set(epoch.0 as f64);
+        tracing::info!(replica = self.replica, epoch = epoch.0, "leading");
+    }
+
+    pub(crate) fn end(&self, epoch: Epoch) {
+        let mut standing = self.lock();
+        standing.term = None;
+        standing.hand_overs += 1;
+        gauge!(meters::IS_LEADER).set(0);
+        tracing::info!(replica = self.replica, epoch = epoch.0, "standing by");
+    }
+
+    pub(crate) fn refused(&self, epoch: Epoch) {
+        self.lock().stale_refusals += 1;
+        counter!(meters::STALE).increment(1);
+        tracing::warn!(replica = self.replica, epoch = epoch.0, "another replica leads");
+    }
+
+    pub(crate) fn ticked(&self, took: Duration) {
+        self.lock().last_tick = Some(took);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Standing> {
+        // Whole after every statement, so a panic elsewhere cannot have torn it.
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

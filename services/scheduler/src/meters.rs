@@ -1,0 +1,34 @@
+//! The names of all metrics of the scheduler, each with what it counts.
+
+/// People let in, over all lines.
+pub const ADMITTED: &str = "daegi_scheduler_admitted_total";
+/// People put aside because nobody had seen them when their turn came.
+pub const MISSED: &str = "daegi_scheduler_missed_total";
+/// Entries that were not used in time.
+pub const EXPIRED: &str = "daegi_scheduler_expired_total";
+/// People taken out of a line because nobody had seen them for long.
+pub const ABANDONED: &str = "daegi_scheduler_abandoned_total";
+/// How long ticks take, as a histogram.
+pub const TICK_SECONDS: &str = "daegi_scheduler_tick_seconds";
+/// Ticks the store cut short.
+pub const TICKS_FAILED: &str = "daegi_scheduler_ticks_failed_total";
+/// Lines a tick had to skip, because the store holds something unexpected there.
+pub const LINES_SKIPPED: &str = "daegi_scheduler_lines_skipped_total";
+/// Lines in which a tick let nobody in because the outbox was full.
+pub const OUTBOX_FULL: &str = "daegi_scheduler_outbox_full_total";
+/// 1 while this replica leads, else 0; the sum over all replicas should be 1.
+pub const IS_LEADER: &str = "daegi_scheduler_is_leader";
+/// The epoch of this replica's latest term.
+pub const EPOCH: &str = "daegi_scheduler_epoch";
+/// Times the store refused this replica because another one leads.
+pub const STALE: &str = "daegi_scheduler_stale_refusals_total";
+/// Lines that need the leader.
+pub const ACTIVE_LINES: &str = "daegi_scheduler_active_lines";
+/// People who wait, by item; 0 on standbys.
+pub const WAITING: &str = "daegi_scheduler_waiting_people";
+/// People inside, by item; 0 on standbys.
+pub const ENTERED: &str = "daegi_scheduler_entered_people";
+/// Events in the outbox that are not published yet; 0 on standbys.
+pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
+/// Events the relay dropped because Kafka is off, by type.
+pub const RELAY_DROPPED: &str = "daegi_relay_dropped_total";

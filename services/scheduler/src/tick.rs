@@ -1,0 +1,124 @@
+//! One round of the leader over the active lines.
+//!
+//! Every step in it is one atomic script that checks the epoch and the item again, so a tick may
+//! break off anywhere, and a setting that changes in the middle of one is simply met earlier.
+
+mod line;
+mod report;
+
+use std::collections::{HashMap, HashSet};
+
+use daegi_domain::{ItemId, Millis, Number, Settings};
+use daegi_store::{Epoch, Error, Result, SharedStore};
+use futures_util::{StreamExt, stream};
+
+use line::LineRound;
+pub use report::TickReport;
+
+/// How many lines move at once: enough to hide the way to the store, too few to flood it.
+const LINES_AT_ONCE: usize = 8;
+
+/// A reserved line (a pod's warm-up) is of no use to anybody after this long.
+const RESERVED_KEEP_MS: Millis = 60_000;
+
+/// Does the rounds of one term. What it remembers is only convenience: a new leader starts with
+/// nothing and does the same work.
+#[derive(Debug)]
+pub struct Ticker {
+    store: SharedStore,
+    epoch: Epoch,
+    outbox_max: u64,
+    /// Where the sweep of each line goes on; missing ones start at the front.
+    sweeps: HashMap<ItemId, Number>,
+    /// When this leader first met each reserved line.
+    reserved: HashMap<ItemId, Millis>,
+}
+
+impl Ticker {
+    /// A ticker for the term of `epoch`.
+    #[must_use]
+    pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
+        Self { store, epoch, outbox_max, sweeps: HashMap::new(), reserved: HashMap::new() }
+    }
+
+    /// One round at `now`. A line the store cannot read is skipped, the others still move.
+    ///
+    /// # Errors
+    /// [`Error::StaleEpoch`] if another replica leads, [`Error::Unavailable`] if the store is
+    /// away. What was done until then stays done and is not reported.
+    pub async fn tick(&mut self, now: Millis) -> Result<TickReport> {
+        let settings = self.store.settings().await?;
+        let lines = self.store.active_lines().await?;
+        let (reserved, lines): (Vec<_>, _) = lines.into_iter().partition(ItemId::is_reserved);
+        let mut report = TickReport::new(settings);
+        report.purged = self.purge(reserved, now).await?;
+        self.forget_all_but(&lines);
+        self.go_round(lines, now, &mut report).await?;
+        Ok(report)
+    }
+
+    async fn go_round(
+        &mut self,
+        lines: Vec<ItemId>,
+        now: Millis,
+        report: &mut TickReport,
+    ) -> Result<()> {
+        let rounds: Vec<_> =
+            lines.into_iter().map(|id| self.round(id, report.settings, now)).collect();
+        let mut rounds = stream::iter(rounds).buffer_unordered(LINES_AT_ONCE);
+        while let Some((id, moved)) = rounds.next().await {
+            match moved {
+                Ok(moved) => {
+                    self.sweeps.insert(id.clone(), moved.sweep_from);
+                    report.add(id, &moved);
+                }
+                Err(Error::Corrupt(what)) => report.skip(&id, &what),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The round of one line, as a future that borrows nothing of the ticker.
+    fn round(
+        &self,
+        id: ItemId,
+        settings: Settings,
+        now: Millis,
+    ) -> impl Future<Output = (ItemId, Result<line::Moved>)> + Send + use<> {
+        let round = LineRound {
+            store: self.store.clone(),
+            epoch: self.epoch,
+            outbox_max: self.outbox_max,
+            settings,
+            now,
+            sweep_from: self.sweeps.get(&id).copied().unwrap_or(Number(0)),
+        };
+        async move {
+            let moved = round.run(&id).await;
+            (id, moved)
+        }
+    }
+
+    /// Removes reserved lines that are old enough; younger ones may still be warming a pod up.
+    async fn purge(&mut self, met: Vec<ItemId>, now: Millis) -> Result<u32> {
+        let before = std::mem::take(&mut self.reserved);
+        let mut purged = 0;
+        for id in met {
+            let since = before.get(&id).copied().unwrap_or(now);
+            if now.saturating_sub(since) < RESERVED_KEEP_MS {
+                self.reserved.insert(id, since);
+            } else {
+                self.store.purge(&id).await?;
+                purged += 1;
+            }
+        }
+        Ok(purged)
+    }
+
+    /// A line that is no longer active needs no sweep.
+    fn forget_all_but(&mut self, lines: &[ItemId]) {
+        let active: HashSet<_> = lines.iter().collect();
+        self.sweeps.retain(|id, _| active.contains(id));
+    }
+}

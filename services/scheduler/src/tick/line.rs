@@ -1,0 +1,106 @@
+//! The round of one line: expire, admit, sweep.
+
+use daegi_domain::{Item, ItemId, LineState, Millis, Number, Settings};
+use daegi_store::{Epoch, Result, SharedStore};
+
+/// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
+const SWEEP_CHUNKS: u32 = 5;
+
+/// Everything the round of a line needs.
+#[derive(Debug)]
+pub(super) struct LineRound {
+    pub(super) store: SharedStore,
+    pub(super) epoch: Epoch,
+    pub(super) outbox_max: u64,
+    pub(super) settings: Settings,
+    pub(super) now: Millis,
+    pub(super) sweep_from: Number,
+}
+
+/// What the round of a line did.
+#[derive(Debug)]
+pub(super) struct Moved {
+    pub(super) admitted: u32,
+    pub(super) missed: u32,
+    pub(super) expired: u32,
+    pub(super) abandoned: u32,
+    pub(super) outbox_full: bool,
+    /// Where the next tick goes on.
+    pub(super) sweep_from: Number,
+}
+
+impl Moved {
+    fn nobody(sweep_from: Number) -> Self {
+        Self { admitted: 0, missed: 0, expired: 0, abandoned: 0, outbox_full: false, sweep_from }
+    }
+}
+
+impl LineRound {
+    /// Expiry comes first, so that a place that got free is taken in the same tick.
+    pub(super) async fn run(&self, id: &ItemId) -> Result<Moved> {
+        let mut moved = Moved::nobody(self.sweep_from);
+        if !self.expire(id, &mut moved).await? {
+            return Ok(moved);
+        }
+        let item = self.store.item(id).await?;
+        let quota = item.as_ref().map_or(0, |item| self.quota(item));
+        self.admit(id, quota, &mut moved).await?;
+        if item.is_some_and(|item| item.policy.unseen_limit_seconds().is_some()) {
+            self.sweep(id, &mut moved).await?;
+        }
+        Ok(moved)
+    }
+
+    /// Says whether the line is still active.
+    async fn expire(&self, id: &ItemId, moved: &mut Moved) -> Result<bool> {
+        loop {
+            let expiry = self.store.expire(self.epoch, id, self.now).await?;
+            moved.expired += expiry.expired;
+            moved.abandoned += expiry.abandoned;
+            if !expiry.more {
+                return Ok(expiry.active);
+            }
+        }
+    }
+
+    /// Asks once even where nobody may enter: it also closes the books on those who passed
+    /// through since the last tick, without which an empty line would stay active.
+    async fn admit(&self, id: &ItemId, mut quota: u32, moved: &mut Moved) -> Result<()> {
+        loop {
+            let call = self.store.admit(self.epoch, id, quota, self.outbox_max, self.now);
+            let admission = call.await?;
+            moved.admitted += admission.admitted;
+            moved.missed += admission.missed;
+            moved.outbox_full |= admission.outbox_full && quota > 0;
+            if !admission.more || admission.remaining == 0 {
+                return Ok(());
+            }
+            quota = admission.remaining;
+        }
+    }
+
+    /// The script checks the item again, atomically with the admission itself.
+    fn quota(&self, item: &Item) -> u32 {
+        match LineState::of(item, &self.settings) {
+            LineState::Open => self.settings.quota(item),
+            LineState::Paused
+            | LineState::SoldOut
+            | LineState::Disabled
+            | LineState::Recovering => 0,
+        }
+    }
+
+    /// Goes on where the last tick stopped, and stops at the end of the line.
+    async fn sweep(&self, id: &ItemId, moved: &mut Moved) -> Result<()> {
+        for _ in 0..SWEEP_CHUNKS {
+            let from = moved.sweep_from;
+            let sweep = self.store.sweep(self.epoch, id, from, self.now).await?;
+            moved.abandoned += sweep.abandoned;
+            moved.sweep_from = sweep.cursor;
+            if sweep.cursor == Number(0) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,8 @@
+//! Every admin call, with every input an operator can get wrong.
+
+mod access;
+mod desk;
+mod items;
+mod policy;
+mod settings;
+mod store_away;

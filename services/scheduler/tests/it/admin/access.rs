@@ -1,0 +1,94 @@
+//! Who may call, and what the others learn.
+
+use axum::body::Body;
+use axum::http::Request;
+
+use super::desk::{Desk, ITEM, QUOTA, TOKEN};
+
+#[tokio::test]
+async fn without_the_token_every_path_looks_the_same() {
+    let desk = Desk::open().await;
+    let mut bodies = Vec::new();
+    for (method, path) in [
+        ("GET", "/internal/admin/v1/waiting-item/concert"),
+        ("GET", "/internal/admin/v1/waiting-item/unknown"),
+        ("PATCH", "/internal/admin/v1/waiting-item/concert"),
+        ("DELETE", "/internal/admin/v1/leader"),
+        ("GET", "/internal/admin/v1/no-such-call"),
+        ("GET", "/internal/admin/v2"),
+        ("GET", "/internal/admin/"),
+        ("GET", "/internal/admin"),
+        ("PUT", "/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=-1"),
+    ] {
+        let request = Request::builder().method(method).uri(path);
+        let reply = desk.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(reply.status, 401, "{method} {path}");
+        assert_eq!(reply.headers["www-authenticate"], "Bearer");
+        assert!(!reply.headers.contains_key("allow"), "{method} {path}");
+        bodies.push(reply.body);
+    }
+    assert!(bodies.iter().all(|body| *body == bodies[0] && body["code"] == "UNAUTHORIZED"));
+}
+
+#[tokio::test]
+async fn only_the_whole_token_as_a_bearer_opens_the_door() {
+    let desk = Desk::open().await;
+    let status = async |authorization: &str| {
+        let request = Request::get("/internal/admin/v1/leader");
+        let request = request.header("authorization", authorization);
+        desk.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
+    };
+    assert_eq!(status(&format!("Bearer {TOKEN}")).await, 200);
+    assert_eq!(status(&format!("bearer {TOKEN}")).await, 200);
+    for wrong in [
+        "".to_owned(),
+        "Bearer".to_owned(),
+        "Bearer ".to_owned(),
+        TOKEN.to_owned(),
+        format!("Basic {TOKEN}"),
+        format!("Bearer {TOKEN}x"),
+        format!("Bearer {}", &TOKEN[1..]),
+        format!("Bearer {}", TOKEN.to_uppercase()),
+    ] {
+        assert_eq!(status(&wrong).await, 401, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn with_the_token_unknown_calls_and_methods_are_problems() {
+    let desk = Desk::open().await;
+    desk.refused(404, "NOT_FOUND", ("GET", "/no-such-call", "")).await;
+    for (method, path) in [
+        ("POST", QUOTA),
+        ("DELETE", QUOTA),
+        ("POST", "/waiting-queue/token-count"),
+        ("PUT", "/waiting-item"),
+        ("POST", ITEM),
+        ("GET", "/waiting-item/concert/pause"),
+        ("PUT", "/waiting-item/concert/policy"),
+        ("GET", "/waiting-item/concert/manually"),
+        ("POST", "/leader"),
+    ] {
+        desk.refused(405, "METHOD_NOT_ALLOWED", (method, path, "")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_standby_says_that_it_does_not_lead() {
+    let desk = Desk::open().await;
+    let leader = desk.ok(200, "GET", "/leader", "").await;
+    assert!(!leader["replica"].as_str().unwrap().is_empty());
+    assert_eq!(leader["leading"], false);
+    for unknown in ["epoch", "since", "lastTickMillis"] {
+        assert!(leader[unknown].is_null(), "{unknown}: {leader}");
+    }
+    for (name, value) in [
+        ("outboxPending", 0),
+        ("handOvers", 0),
+        ("staleRefusals", 0),
+        ("tickMs", 1000),
+        ("tokenCountToMove", 10),
+    ] {
+        assert_eq!(leader[name], value, "{name}");
+    }
+}

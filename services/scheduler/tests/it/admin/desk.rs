@@ -1,0 +1,104 @@
+//! An operator's desk: the admin API as it is served, without a listener.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use daegi_runtime::http::guarded;
+use daegi_runtime::{AdminToken, Clock};
+use daegi_scheduler::{Admin, Leadership};
+use daegi_store::SharedStore;
+use http_body_util::BodyExt;
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::room::{self, START};
+
+pub(super) const TOKEN: &str = "the-token-of-the-operator";
+pub(super) const ITEM: &str = "/waiting-item/concert";
+pub(super) const QUOTA: &str = "/waiting-queue/token-count-to-move";
+
+pub(super) struct Desk {
+    pub(super) store: SharedStore,
+    router: Router,
+}
+
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+}
+
+impl Desk {
+    /// A desk in a room with the item `concert`.
+    pub(super) async fn open() -> Self {
+        let store = room::store(10);
+        room::put(&*store, "concert", 100, None).await;
+        Self::at(store)
+    }
+
+    pub(super) fn at(store: SharedStore) -> Self {
+        let admin = Admin {
+            store: store.clone(),
+            token: AdminToken::parse(TOKEN).unwrap(),
+            clock: Clock::manual(START),
+            leadership: Arc::new(Leadership::new()),
+        };
+        Self { store, router: guarded(admin.router()) }
+    }
+
+    /// A call with the token; an empty body has no content type.
+    pub(super) async fn call(&self, method: &str, path: &str, body: &str) -> Reply {
+        let content = if body.is_empty() { "" } else { "application/json" };
+        self.call_as(method, path, content, body).await
+    }
+
+    pub(super) async fn call_as(
+        &self,
+        method: &str,
+        path: &str,
+        content: &str,
+        body: &str,
+    ) -> Reply {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/internal/admin/v1{path}"))
+            .header("authorization", format!("Bearer {TOKEN}"))
+            .header("content-type", content)
+            .body(Body::from(body.to_owned()))
+            .unwrap();
+        self.send(request).await
+    }
+
+    pub(super) async fn send(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let body =
+            if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Reply { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// A call that must succeed with this status.
+    pub(super) async fn ok(&self, status: u16, method: &str, path: &str, body: &str) -> Value {
+        let reply = self.call(method, path, body).await;
+        assert_eq!(reply.status, status, "{method} {path} {body}: {reply:?}");
+        reply.body
+    }
+
+    /// A call that must fail with this status and code; answers the detail.
+    pub(super) async fn refused(
+        &self,
+        status: u16,
+        code: &str,
+        (method, path, body): (&str, &str, &str),
+    ) -> String {
+        let reply = self.call(method, path, body).await;
+        assert_eq!(reply.status, status, "{method} {path} {body}: {reply:?}");
+        assert_eq!(reply.headers["content-type"], "application/problem+json");
+        assert_eq!(reply.body["code"], code, "{method} {path} {body}");
+        reply.body["detail"].as_str().unwrap().to_owned()
+    }
+}

@@ -1,0 +1,120 @@
+//! Quota, tick length and counts.
+
+use serde_json::json;
+
+use super::desk::{Desk, QUOTA};
+use crate::room::{self, START, item, user};
+
+const TICK: &str = "/waiting-queue/tick-ms";
+const COUNT: &str = "/waiting-queue/token-count";
+
+#[tokio::test]
+async fn the_quota_is_read_and_set_by_body_or_query_or_both_that_agree() {
+    let desk = Desk::open().await;
+    let quota = |n: u32| json!({ "tokenCountToMove": n });
+    assert_eq!(desk.ok(200, "GET", QUOTA, "").await, quota(10));
+    for (query, body, wanted) in [
+        ("", r#"{"tokenCountToMove":7}"#, 7),
+        ("?tokenCountToMove=8", "", 8),
+        ("?tokenCountToMove=9", r#"{"tokenCountToMove":9}"#, 9),
+        ("?tokenCountToMove=0", "", 0),
+        ("", r#"{"tokenCountToMove":1000000}"#, 1_000_000),
+    ] {
+        let path = format!("{QUOTA}{query}");
+        assert_eq!(desk.ok(200, "PUT", &path, body).await, quota(wanted));
+        assert_eq!(desk.ok(200, "GET", QUOTA, "").await, quota(wanted));
+        assert_eq!(desk.store.settings().await.unwrap().token_count_to_move, wanted);
+    }
+    assert_eq!(desk.store.settings().await.unwrap().tick_ms, 1000, "kept");
+}
+
+#[tokio::test]
+async fn a_bad_quota_is_refused_and_changes_nothing() {
+    let desk = Desk::open().await;
+    for (query, body) in [
+        ("", ""),
+        ("", "{}"),
+        ("", r#"{"tokenCountToMove":-1}"#),
+        ("", r#"{"tokenCountToMove":1.5}"#),
+        ("", r#"{"tokenCountToMove":"5"}"#),
+        ("", r#"{"tokenCountToMove":null}"#),
+        ("", r#"{"tokenCountToMove":1000001}"#),
+        ("", r#"{"tokenCountToMove":99999999999999999999}"#),
+        ("", r#"{"tokenCountToMove":5,"tickMs":50}"#),
+        ("", r#"{"tokenCountToMove":5"#),
+        ("", "[5]x"),
+        ("?tokenCountToMove=-1", ""),
+        ("?tokenCountToMove=1.5", ""),
+        ("?tokenCountToMove=%2B5", ""),
+        ("?tokenCountToMove=", ""),
+        ("?tokenCountToMove=1000001", ""),
+        ("?tokenCountToMove=5&tokenCountToMove=6", ""),
+        ("?tokenCountToMove=5", r#"{"tokenCountToMove":6}"#),
+        ("?tokenCount=5", r#"{"tokenCountToMove":5}"#),
+    ] {
+        let path = format!("{QUOTA}{query}");
+        desk.refused(400, "INVALID_REQUEST", ("PUT", &path, body)).await;
+    }
+    let reply = desk.call_as("PUT", QUOTA, "text/plain", r#"{"tokenCountToMove":5}"#).await;
+    assert_eq!(
+        (reply.status.as_u16(), &reply.body["code"]),
+        (415, &json!("UNSUPPORTED_MEDIA_TYPE"))
+    );
+    assert_eq!(desk.store.settings().await.unwrap().token_count_to_move, 10);
+}
+
+#[tokio::test]
+async fn the_tick_length_is_read_and_set_within_its_bounds() {
+    let desk = Desk::open().await;
+    assert_eq!(desk.ok(200, "GET", TICK, "").await, json!({"tickMs": 1000}));
+    for good in [50, 60_000, 250] {
+        let body = json!({ "tickMs": good });
+        assert_eq!(desk.ok(200, "PUT", TICK, &body.to_string()).await, body);
+    }
+    for bad in [
+        "",
+        "{}",
+        r#"{"tickMs":49}"#,
+        r#"{"tickMs":60001}"#,
+        r#"{"tickMs":-1}"#,
+        r#"{"tickMs":99.5}"#,
+        r#"{"tickMs":100,"x":1}"#,
+    ] {
+        desk.refused(400, "INVALID_REQUEST", ("PUT", TICK, bad)).await;
+    }
+    let settings = desk.store.settings().await.unwrap();
+    assert_eq!((settings.tick_ms, settings.token_count_to_move), (250, 10));
+}
+
+#[tokio::test]
+async fn counts_cover_all_items_or_those_asked_for() {
+    let desk = Desk::open().await;
+    let settings = desk.store.settings().await.unwrap();
+    room::put(&*desk.store, "match", 5, None).await;
+    for (id, users) in [("concert", vec!["a", "b", "c"]), ("match", vec!["a"])] {
+        let users: Vec<_> = users.into_iter().map(user).collect();
+        desk.store.join(&item(id), &users, &settings, START).await.unwrap();
+    }
+    let epoch = desk.store.begin_term().await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 1, 100, START).await.unwrap();
+    let concert = json!({"itemId": "concert", "waitingTokenCount": 2, "enteredTokenCount": 1});
+    let game = json!({"itemId": "match", "waitingTokenCount": 1, "enteredTokenCount": 0});
+    let all = json!({"items": [concert, game], "totalWaiting": 3, "totalEntered": 1});
+    assert_eq!(desk.ok(200, "GET", COUNT, "").await, all);
+    let one = json!({"items": [game], "totalWaiting": 1, "totalEntered": 0});
+    assert_eq!(desk.ok(200, "GET", &format!("{COUNT}?itemId=match"), "").await, one);
+    let both = format!("{COUNT}?itemId=match&itemId=concert&itemId=match");
+    assert_eq!(desk.ok(200, "GET", &both, "").await["items"], json!([game, concert]));
+}
+
+#[tokio::test]
+async fn counts_of_unknown_items_and_misspelt_filters_are_refused() {
+    let desk = Desk::open().await;
+    let unknown = format!("{COUNT}?itemId=concert&itemId=ghost");
+    let detail = desk.refused(404, "ITEM_NOT_FOUND", ("GET", &unknown, "")).await;
+    assert!(detail.contains("ghost"), "{detail}");
+    for bad in ["?itemId=", "?itemId=a%20b", "?itemId=~daegi.x", "?item=concert", "?itemId"] {
+        let path = format!("{COUNT}{bad}");
+        desk.refused(400, "INVALID_REQUEST", ("GET", &path, "")).await;
+    }
+}
