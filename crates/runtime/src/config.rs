@@ -25,7 +25,7 @@ pub use value::{BadValue, KafkaConfig, LogFormat, StoreConfig};
 use options::Options;
 
 /// `EX_USAGE` of sysexits: the command line or the environment is wrong.
-const EXIT_USAGE: u8 = 64;
+pub(crate) const EXIT_USAGE: u8 = 64;
 
 /// What a process is in the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,17 @@ pub struct Config {
     pub log_format: LogFormat,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
+}
+
+impl Config {
+    /// What applies to every line of a store that has never been used.
+    #[must_use]
+    pub fn settings(&self) -> daegi_domain::Settings {
+        daegi_domain::Settings {
+            token_count_to_move: self.token_count_to_move,
+            tick_ms: u32::try_from(self.tick.as_millis()).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// What a command line asks for.

@@ -2,15 +2,21 @@
 //!
 //! - [`serve`] is the server loop: bounded connections, slow clients cut off, a graceful end.
 //! - [`guarded`] wraps a router so that whatever goes wrong is answered with a problem.
+//! - [`bind`] takes a port, or says which option chooses another.
+//! - [`Replaceable`] is a router that changes while it is served: health first, the rest later.
 //! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
 //!   rejections.
 
 mod body;
 mod extract;
 mod guard;
+mod listen;
+mod replaceable;
 mod server;
 
 pub use body::MAX_BODY;
 pub use extract::{JsonBody, PathParams, QueryParams};
 pub use guard::{MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+pub use listen::{ListenError, bind};
+pub use replaceable::Replaceable;
 pub use server::{Limits, serve};

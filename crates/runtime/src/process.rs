@@ -17,7 +17,7 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::config::{self, Config, Role};
+use crate::config::{self, Config, EXIT_USAGE, Role};
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
@@ -29,6 +29,18 @@ const SETTLE: Duration = Duration::from_secs(2);
 
 /// The longest time between "not ready" and closed listeners.
 const MAX_LEAD: Duration = Duration::from_secs(1);
+
+/// Marks an error as the fault of the configuration, so that the process exits with 64 and
+/// whoever started it does not try again in vain.
+#[derive(Debug, thiserror::Error)]
+#[error("the configuration does not fit")]
+struct Misconfigured;
+
+/// An error that ends a service; `misconfigured` if only another configuration can help.
+pub fn fatal(error: impl Into<anyhow::Error>, misconfigured: bool) -> anyhow::Error {
+    let error = error.into();
+    if misconfigured { error.context(Misconfigured) } else { error }
+}
 
 /// Runs a service until it ends, fails or is told to stop, and says how it went.
 ///
@@ -62,16 +74,16 @@ where
 {
     let role = config.role;
     let shutdown = Shutdown::new().with_lead(lead(&config));
-    let signals = shutdown.clone();
+    let second_signal = match shutdown.on_signals() {
+        Ok(second_signal) => second_signal,
+        Err(error) => return failure(role, &error.into()),
+    };
     tokio::select! {
         ended = live(config, shutdown, service) => match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failure(role, &error),
         },
-        second = signals.on_signals() => match second {
-            Ok(()) => ExitCode::from(EXIT_AT_ONCE),
-            Err(error) => failure(role, &error.into()),
-        },
+        () = second_signal => ExitCode::from(EXIT_AT_ONCE),
     }
 }
 
@@ -103,7 +115,8 @@ fn lead(config: &Config) -> Duration {
 #[expect(clippy::print_stderr, reason = "the last word of a process, whatever its log filter")]
 fn failure(role: Role, error: &anyhow::Error) -> ExitCode {
     eprintln!("{}: {error:#}", role.binary());
-    ExitCode::FAILURE
+    let misconfigured = error.downcast_ref::<Misconfigured>().is_some();
+    if misconfigured { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]

@@ -118,22 +118,26 @@ impl Shutdown {
         ended.map_err(|_| Stuck { tasks: self.tracker.len() })
     }
 
-    /// Begins the shutdown at the first SIGTERM or SIGINT and returns at the second, after which
-    /// the caller exits at once.
+    /// Listens for SIGTERM and SIGINT from this moment on. The answer begins the shutdown at the
+    /// first and ends at the second, after which the caller exits at once.
     ///
     /// # Errors
     /// If the process cannot listen for signals.
-    pub async fn on_signals(&self) -> std::io::Result<()> {
+    pub fn on_signals(&self) -> std::io::Result<impl Future<Output = ()> + use<>> {
+        // Installed here, not when the answer is first polled: a signal that comes while a
+        // service starts must not end the process the hard way.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let name = either(&mut terminate, &mut interrupt).await;
-        tracing::info!(signal = name, "shutting down");
-        tokio::select! {
-            () = self.begin() => {}
-            _ = either(&mut terminate, &mut interrupt) => return Ok(()),
-        }
-        either(&mut terminate, &mut interrupt).await;
-        Ok(())
+        let shutdown = self.clone();
+        Ok(async move {
+            let name = either(&mut terminate, &mut interrupt).await;
+            tracing::info!(signal = name, "shutting down");
+            tokio::select! {
+                () = shutdown.begin() => {}
+                _ = either(&mut terminate, &mut interrupt) => return,
+            }
+            either(&mut terminate, &mut interrupt).await;
+        })
     }
 }
 

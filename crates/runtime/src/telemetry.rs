@@ -9,7 +9,7 @@ use std::panic;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -19,6 +19,9 @@ use crate::shutdown::Shutdown;
 /// Upper bounds of histogram buckets in seconds: from a poll out of memory to a long poll.
 const BUCKETS_SECONDS: [f64; 12] =
     [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
+
+/// The same for histograms that count people or tickets, known by their names' ends.
+const BUCKETS_PEOPLE: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// How often recorded values are folded into their buckets, so that memory stays flat even where
 /// nobody scrapes.
@@ -60,17 +63,22 @@ pub(crate) async fn upkeep(shutdown: Shutdown) {
 
 fn recorder() -> &'static PrometheusHandle {
     RECORDER.get_or_init(|| {
-        let builder = PrometheusBuilder::new();
-        // Only an empty list of buckets is refused.
-        let builder =
-            builder.set_buckets(&BUCKETS_SECONDS).unwrap_or_else(|_| PrometheusBuilder::new());
-        let recorder = builder.build_recorder();
+        let recorder = buckets().unwrap_or_else(|_| PrometheusBuilder::new()).build_recorder();
         let handle = recorder.handle();
         if metrics::set_global_recorder(recorder).is_err() {
             tracing::warn!("another metrics recorder is installed, /metrics stays empty");
         }
         handle
     })
+}
+
+/// Only an empty list of buckets is refused.
+fn buckets() -> Result<PrometheusBuilder, BuildError> {
+    let suffix = |end: &str| Matcher::Suffix(end.to_owned());
+    PrometheusBuilder::new()
+        .set_buckets(&BUCKETS_SECONDS)?
+        .set_buckets_for_metric(suffix("_people"), &BUCKETS_PEOPLE)?
+        .set_buckets_for_metric(suffix("_tickets"), &BUCKETS_PEOPLE)
 }
 
 /// Makes a panic a log line like any other, once, instead of free text beside the JSON.

@@ -42,6 +42,11 @@ impl Error {
         matches!(self, Self::Unavailable(_))
     }
 
+    /// Whether only another configuration can help.
+    pub fn is_misconfigured(&self) -> bool {
+        matches!(self, Self::Address(_) | Self::Version { .. } | Self::Partitions { .. })
+    }
+
     pub(crate) fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt(what.into().into())
     }

@@ -58,7 +58,8 @@ impl Lease {
     /// Tries once to lead; none if somebody else does.
     pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
         let Some(hold) = store.leases().try_lock(ttl).await else {
-            return Ok(None);
+            // rslock does not tell a lock that is taken from a server that is away.
+            return store.ping().await.map(|()| None);
         };
         let lost = CancellationToken::new();
         match store.begin_term().await {

@@ -16,6 +16,7 @@ mod error;
 mod lease;
 mod memory;
 mod model;
+mod open;
 mod redis;
 mod store;
 
@@ -26,6 +27,7 @@ pub use model::{
     Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch, Place,
     PolicyChange, Put, Refusal, Removed, Standing, Sweep, Totals,
 };
+pub use open::open;
 pub use redis::RedisStore;
 pub use store::{SharedStore, Store};
 

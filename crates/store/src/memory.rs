@@ -78,6 +78,20 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
+    /// One step on one line, with its events; the default answer where there is no line.
+    fn change<T: Default>(
+        &mut self,
+        id: &ItemId,
+        outbox: usize,
+        step: impl FnOnce(&mut Line, &mut Written) -> T,
+    ) -> T {
+        let Some(line) = self.lines.get_mut(id) else { return T::default() };
+        let mut written = Written::default();
+        let answer = step(line, &mut written);
+        self.outboxes[outbox].write(id, written);
+        answer
+    }
+
     fn line_mut(&mut self, id: &ItemId) -> Option<&mut Line> {
         self.lines.get_mut(id).filter(|line| !line.removed)
     }
@@ -188,7 +202,9 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.change(id, |line, written| people::leave(line, user, number, now, written)))
+        Ok(self.rooms().change(id, self.outbox_of(id), |line, written| {
+            people::leave(line, user, number, now, written)
+        }))
     }
 
     async fn complete(
@@ -202,7 +218,7 @@ impl Store for MemoryStore {
         let ended = |line: &mut Line, written: &mut Written| {
             people::complete(line, user, number, reason, now, written)
         };
-        Ok(self.change(id, ended))
+        Ok(self.rooms().change(id, self.outbox_of(id), ended))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -243,20 +259,25 @@ impl Store for MemoryStore {
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        self.rooms().check(epoch)?;
-        let expiry = self.change(id, |line, written| leader::expire(line, now, written));
+        let outbox = self.outbox_of(id);
+        let mut rooms = self.rooms();
+        rooms.check(epoch)?;
+        let expiry = rooms.change(id, outbox, |line, written| leader::expire(line, now, written));
         if !expiry.active {
-            self.rooms().active.remove(id);
+            rooms.active.remove(id);
         }
         Ok(expiry)
     }
 
     async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
-        self.rooms().check(epoch)?;
+        let outbox = self.outbox_of(id);
+        let mut rooms = self.rooms();
+        rooms.check(epoch)?;
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        Ok(self.change(id, swept).unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
+        let swept = rooms.change(id, outbox, swept);
+        Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 
     fn partitions(&self) -> u16 {
@@ -300,25 +321,5 @@ impl Store for MemoryStore {
 
     fn leases(&self) -> &Leases {
         &self.leases
-    }
-}
-
-impl MemoryStore {
-    /// One step on one line, with its events; the default answer where there is no line.
-    fn change<T: Default>(
-        &self,
-        id: &ItemId,
-        step: impl FnOnce(&mut Line, &mut Written) -> T,
-    ) -> T {
-        let outbox = self.outbox_of(id);
-        let mut rooms = self.rooms();
-        let rooms = &mut *rooms;
-        let Some(line) = rooms.lines.get_mut(id) else {
-            return T::default();
-        };
-        let mut written = Written::default();
-        let answer = step(line, &mut written);
-        rooms.outboxes[outbox].write(id, written);
-        answer
     }
 }

@@ -46,6 +46,8 @@ pub struct RedisStore {
     connection: ConnectionManager,
     leases: Leases,
     partitions: u16,
+    /// What a store without settings starts with: a new one, or one that lost its data.
+    first: Settings,
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
     /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
@@ -69,18 +71,32 @@ impl RedisStore {
     /// first start of a store.
     pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
         let (connection, leases) = connect::connect(url).await?;
-        let store = Self { connection, leases, partitions, lookback: Mutex::new(HashMap::new()) };
+        let lookback = Mutex::new(HashMap::new());
+        let store = Self { connection, leases, partitions, first: settings, lookback };
         store.check_version().await?;
         scripts().load(&mut store.connection.clone()).await.map_err(connect::error)?;
+        store.settle().await?;
+        Ok(store)
+    }
+
+    /// Writes the settings where there are none, and compares the partitions.
+    async fn settle(&self) -> Result<()> {
         let mut open = scripts().open.prepare_invoke();
-        open.key(keys::settings()).arg(partitions);
-        open.arg(settings.token_count_to_move).arg(settings.tick_ms);
-        let stored: u16 = store.run(open).await?;
-        if stored == partitions {
-            Ok(store)
-        } else {
-            Err(Error::Partitions { stored, given: partitions })
+        open.key(keys::settings()).arg(self.partitions);
+        open.arg(self.first.token_count_to_move).arg(self.first.tick_ms);
+        match self.run(open).await? {
+            stored if stored == self.partitions => Ok(()),
+            stored => Err(Error::Partitions { stored, given: self.partitions }),
         }
+    }
+
+    async fn stored_settings(&self) -> Result<Option<Settings>> {
+        let mut read = ::redis::cmd("HMGET");
+        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs");
+        let (token_count_to_move, tick_ms): (Option<u32>, Option<u32>) =
+            self.command(&read).await?;
+        let stored = token_count_to_move.zip(tick_ms);
+        Ok(stored.map(|(token_count_to_move, tick_ms)| Settings { token_count_to_move, tick_ms }))
     }
 
     async fn check_version(&self) -> Result<()> {
@@ -389,10 +405,11 @@ impl Store for RedisStore {
     }
 
     async fn settings(&self) -> Result<Settings> {
-        let mut read = ::redis::cmd("HMGET");
-        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs");
-        let (token_count_to_move, tick_ms) = self.command(&read).await?;
-        Ok(Settings { token_count_to_move, tick_ms })
+        if let Some(settings) = self.stored_settings().await? {
+            return Ok(settings);
+        }
+        self.settle().await?;
+        self.stored_settings().await?.ok_or_else(|| Error::corrupt("settings that do not stay"))
     }
 
     async fn set_settings(

@@ -39,4 +39,4 @@ mod wire;
 
 pub use error::Error;
 pub use openapi::document as openapi_document;
-pub use service::{Api, ApiDeps, Listeners, StartError, run, start};
+pub use service::{Api, ApiDeps, Behind, Listeners, run, start};

@@ -11,6 +11,6 @@ fn main() -> ExitCode {
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
     let listeners = Listeners::bind(&config).await?;
-    daegi_api::run(config, listeners, shutdown).await?;
-    Ok(())
+    let ended = daegi_api::run(config, listeners, shutdown).await;
+    ended.map_err(|error| process::fatal(error.clone(), error.is_misconfigured()))
 }

@@ -2,27 +2,20 @@
 
 mod doors;
 
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use daegi_domain::{PassKeys, Settings, TicketKeys};
+use daegi_domain::{PassKeys, TicketKeys};
 use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, Shutdown, StoreConfig, health};
-use daegi_store::{MemoryStore, RedisStore, SharedStore};
+use daegi_runtime::{Clock, Config, Health, Shutdown, health};
+use daegi_store::SharedStore;
 
 use crate::operations::{Listener, router};
 use crate::room::Room;
 use crate::warmup;
 
-use doors::Behind;
-
-pub use doors::Listeners;
-
-/// The rest between two attempts to open a store that is away.
-const OPEN_AGAIN: Duration = Duration::from_millis(500);
+pub use doors::{Behind, Listeners};
 
 /// What the api needs from the process it runs in.
 pub struct ApiDeps {
@@ -48,17 +41,6 @@ pub struct Api {
     pub internal: Router,
 }
 
-/// Why the api cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// An address cannot be listened on.
-    #[error("cannot listen on {0}")]
-    Bind(SocketAddr, #[source] std::io::Error),
-    /// The store cannot be used, and waiting would not help.
-    #[error("cannot open the store")]
-    Store(#[from] daegi_store::Error),
-}
-
 /// Builds the api and starts its tasks, the warm-up among them, on the shutdown's tracker.
 #[must_use]
 pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
@@ -82,18 +64,18 @@ pub async fn run(
     config: Config,
     listeners: Listeners,
     shutdown: Shutdown,
-) -> Result<(), StartError> {
+) -> daegi_store::Result<()> {
     let health = Health::new(&shutdown);
     let part = health.part("api");
-    let behind = Behind::waiting(&health);
+    let behind = Behind::starting(&health);
     let limits = Limits::from(&config);
     let mut serving = pin!(listeners.serve(&behind, limits, shutdown.clone()));
     let store = tokio::select! {
-        store = open_patiently(&config) => store?,
+        store = open(&config) => store?,
         () = &mut serving => return Ok(()),
     };
     let api = start(deps(config, store, part), &shutdown);
-    behind.open(api, &health);
+    behind.open(api.public, api.internal, &health);
     serving.await;
     Ok(())
 }
@@ -109,27 +91,6 @@ fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
     }
 }
 
-/// Opens the store; while it is away, again and again.
-async fn open_patiently(config: &Config) -> Result<SharedStore, daegi_store::Error> {
-    loop {
-        match open(config).await {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, store = %config.store.shown(), "waiting for the store");
-                tokio::time::sleep(OPEN_AGAIN).await;
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-async fn open(config: &Config) -> Result<SharedStore, daegi_store::Error> {
-    let partitions = u16::from(config.partitions);
-    let settings = Settings {
-        token_count_to_move: config.token_count_to_move,
-        tick_ms: u32::try_from(config.tick.as_millis()).unwrap_or(*Settings::TICK_MS.end()),
-    };
-    Ok(match &config.store {
-        StoreConfig::Memory => Arc::new(MemoryStore::new(partitions, settings)),
-        StoreConfig::Redis(url) => Arc::new(RedisStore::open(url, partitions, settings).await?),
-    })
+async fn open(config: &Config) -> daegi_store::Result<SharedStore> {
+    daegi_store::open(config.store.redis(), config.partitions.into(), config.settings()).await
 }

@@ -3,26 +3,10 @@
 //! With Kafka off, the only choice so far, nobody says anything: the consumer answers for its
 //! health and waits. Items are then changed by hand, through the admin API of the scheduler.
 
-use std::io;
-use std::net::SocketAddr;
-
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, guarded, serve};
 use daegi_runtime::{Config, Health, KafkaConfig, Shutdown};
 use tokio::net::TcpListener;
-
-/// Why a consumer cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {address}, see --internal-addr (DAEGI_INTERNAL_ADDR)")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-}
 
 /// Starts to read. Ready at once where there is nothing to read.
 pub fn start(kafka: KafkaConfig, health: &Part) {
@@ -40,14 +24,4 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) {
     start(config.kafka, &health.part("consumer"));
     let router = guarded(health.router());
     serve(listener, router, Limits::from(&config), shutdown).await;
-}
-
-/// Binds the internal listener.
-///
-/// # Errors
-/// With the address, because the bare error does not say which one is taken.
-pub async fn bind(config: &Config) -> Result<TcpListener, Error> {
-    let address = config.internal_addr;
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| Error::Listen { address, source })
 }

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use daegi_runtime::{Config, Role, Shutdown, process};
+use daegi_runtime::{Config, Role, Shutdown, http, process};
 
 fn main() -> ExitCode {
     process::run(Role::Consumer, serve)
 }
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
-    let listener = daegi_consumer::bind(&config).await?;
+    let listener = http::bind(config.internal_addr, "internal-addr").await?;
     daegi_consumer::run(config, listener, shutdown).await;
     Ok(())
 }

@@ -20,13 +20,14 @@ pub struct Banner {
     bearer: String,
     generated: Vec<&'static str>,
     outlived: bool,
-    item: String,
+    /// An item to try.
+    pub item: Option<ItemId>,
 }
 
 impl Banner {
-    /// For these listeners, with an item to try.
+    /// For these listeners; the item to try is known once the store is.
     #[must_use]
-    pub fn new(config: &Config, listeners: &Listeners, item: &Option<ItemId>) -> Self {
+    pub fn new(config: &Config, listeners: &Listeners) -> Self {
         let secrets = &config.secrets;
         let bearer = if secrets.generated.contains(&"admin-token") {
             secrets.admin_token.reveal().to_owned()
@@ -40,7 +41,7 @@ impl Banner {
             bearer,
             generated: secrets.generated.clone(),
             outlived: config.store != StoreConfig::Memory,
-            item: item.as_ref().map_or("demo".to_owned(), ToString::to_string),
+            item: None,
         }
     }
 
@@ -60,6 +61,7 @@ impl Banner {
 impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { store, public, internal, bearer, item, .. } = self;
+        let item = item.as_ref().map_or("demo", ItemId::as_str);
         let line = format!("{public}/api/v1/item/{item}/waiting-queue");
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;

@@ -13,70 +13,81 @@ pub mod banner;
 pub mod demo;
 
 use std::io::Write;
+use std::pin::pin;
 
-use daegi_api::{Api, ApiDeps};
+use daegi_api::{Api, ApiDeps, Behind};
 use daegi_domain::ItemId;
-use daegi_runtime::http::{Limits, guarded, serve};
+use daegi_runtime::health::Part;
+use daegi_runtime::http::Limits;
 use daegi_runtime::{Clock, Config, Health, Shutdown, StoreConfig};
-use daegi_scheduler::{SchedulerDeps, Seeds};
+use daegi_scheduler::{Error, SchedulerDeps, Seeds};
 use daegi_store::SharedStore;
 
 use banner::Banner;
 pub use daegi_api::Listeners;
 
-/// Why the process cannot start. Once it runs, it waits for whatever it misses.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The store, the seeds or the scheduler.
-    #[error(transparent)]
-    Scheduler(#[from] daegi_scheduler::Error),
-}
-
 /// Runs every role until the shutdown.
 ///
 /// # Errors
-/// If the seed file is wrong or the store cannot be used; nothing is served then. A store that is
-/// merely away is waited for.
+/// If the seed file is wrong or the store cannot be used. A store that is merely away is waited
+/// for, alive but not ready.
 pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
-    let seeds = Seeds::of(&config).map_err(daegi_scheduler::Error::from)?;
-    let opening = daegi_scheduler::open_store(&config);
-    let Some(store) = shutdown.token().run_until_cancelled(opening).await.transpose()? else {
-        return Ok(());
+    let seeds = Seeds::of(&config)?;
+    let health = Health::new(&shutdown);
+    let parts = Parts::of(&health);
+    let behind = Behind::starting(&health);
+    let mut banner = Banner::new(&config, &listeners);
+    let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
+    let opening =
+        daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
+    let store = tokio::select! {
+        store = opening => store?,
+        () = &mut serving => return Ok(()),
     };
     let clock = Clock::system();
-    let item = stock_up(&config, &store, &seeds, &clock).await?;
+    banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
-    welcome(&Banner::new(&config, &listeners, &item));
-    serve_all(&config, listeners, store, clock, shutdown).await;
+    welcome(&banner);
+    let Api { public, internal } = start(&config, store, clock, parts, &shutdown);
+    behind.open(public, internal, &health);
+    serving.await;
     Ok(())
 }
 
-/// Composes the roles' routers on the two ports, each with its own part of the readiness.
-async fn serve_all(
+/// Each role's part of the readiness.
+struct Parts {
+    api: Part,
+    scheduler: Part,
+    consumer: Part,
+}
+
+impl Parts {
+    fn of(health: &Health) -> Self {
+        let part = |name| health.part(name);
+        Self { api: part("api"), scheduler: part("scheduler"), consumer: part("consumer") }
+    }
+}
+
+/// Starts the roles and puts their routers together.
+fn start(
     config: &Config,
-    listeners: Listeners,
     store: SharedStore,
     clock: Clock,
-    shutdown: Shutdown,
-) {
-    let health = Health::new(&shutdown);
+    parts: Parts,
+    shutdown: &Shutdown,
+) -> Api {
     let api = ApiDeps {
         store: store.clone(),
         ticket_keys: config.secrets.ticket_keys.clone(),
         pass_keys: config.secrets.pass_keys.clone(),
         clock: clock.clone(),
-        health: health.part("api"),
+        health: parts.api,
     };
-    let Api { public, internal } = daegi_api::start(api, &shutdown);
-    let scheduler = SchedulerDeps::new(config, store, clock, health.part("scheduler"));
-    let admin = daegi_scheduler::start(scheduler, &shutdown);
-    daegi_consumer::start(config.kafka, &health.part("consumer"));
-    let internal = health.router().merge(internal).merge(admin);
-    let limits = Limits::from(config);
-    tokio::join!(
-        serve(listeners.public, guarded(public), limits.clone(), shutdown.clone()),
-        serve(listeners.internal, guarded(internal), limits, shutdown),
-    );
+    let Api { public, internal } = daegi_api::start(api, shutdown);
+    let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler);
+    let admin = daegi_scheduler::start(scheduler, shutdown);
+    daegi_consumer::start(config.kafka, &parts.consumer);
+    Api { public, internal: internal.merge(admin) }
 }
 
 /// Plants the seeds, or the demo in an empty store, and names an item to try.
@@ -85,7 +96,7 @@ async fn stock_up(
     store: &SharedStore,
     seeds: &Seeds,
     clock: &Clock,
-) -> Result<Option<ItemId>, daegi_scheduler::Error> {
+) -> Result<Option<ItemId>, Error> {
     seeds.plant(&**store, clock.now_ms()).await?;
     if config.seed_items.is_none() && store.items().await?.is_empty() {
         demo::plant(&**store, clock.now_ms()).await?;

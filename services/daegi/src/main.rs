@@ -11,6 +11,8 @@ fn main() -> ExitCode {
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
     let listeners = Listeners::bind(&config).await?;
-    daegi::run(config, listeners, shutdown).await?;
-    Ok(())
+    daegi::run(config, listeners, shutdown).await.map_err(|error| {
+        let misconfigured = error.is_misconfigured();
+        process::fatal(error, misconfigured)
+    })
 }

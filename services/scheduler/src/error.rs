@@ -1,6 +1,3 @@
-use std::io;
-use std::net::SocketAddr;
-
 use crate::SeedError;
 
 /// Why a scheduler cannot start. Once it runs, it waits for whatever it misses.
@@ -13,12 +10,15 @@ pub enum Error {
     /// The seed file cannot be used.
     #[error("--seed-items (DAEGI_SEED_ITEMS)")]
     Seed(#[from] SeedError),
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {address}, see --internal-addr (DAEGI_INTERNAL_ADDR)")]
-    Listen {
-        /// Where.
-        address: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
+}
+
+impl Error {
+    /// Whether only another configuration can help.
+    #[must_use]
+    pub fn is_misconfigured(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_misconfigured(),
+            Self::Seed(_) => true,
+        }
+    }
 }

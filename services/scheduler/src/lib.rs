@@ -28,15 +28,15 @@ pub mod seed;
 pub mod tick;
 mod trouble;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use daegi_domain::Settings;
 use daegi_runtime::health::Part;
-use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{AdminToken, Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
-use daegi_store::{MemoryStore, RedisStore, SharedStore};
+use daegi_runtime::http::{Limits, Replaceable, guarded, serve};
+use daegi_runtime::{AdminToken, Clock, Config, Health, KafkaConfig, Shutdown};
+use daegi_store::SharedStore;
 use tokio::net::TcpListener;
 
 pub use admin::Admin;
@@ -46,10 +46,6 @@ pub use leadership::Leadership;
 pub use relay::Relay;
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};
-use trouble::Trouble;
-
-/// The rest between two attempts to open a store that is away.
-const OPEN_AGAIN: Duration = Duration::from_millis(500);
 
 /// What a scheduler works with.
 #[derive(Debug, Clone)]
@@ -87,59 +83,27 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.
 ///
 /// # Errors
-/// If the seed file is wrong or the store cannot be used; nothing is served then. A store that is
-/// merely away is waited for.
+/// If the seed file is wrong or the store cannot be used. A store that is merely away is waited
+/// for, alive but not ready.
 pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
     let seeds = Seeds::of(&config)?;
-    let opening = shutdown.token().run_until_cancelled(open_store(&config));
-    let Some(store) = opening.await.transpose()? else {
-        return Ok(());
+    let health = Health::new(&shutdown);
+    let part = health.part("scheduler");
+    let door = Replaceable::new(guarded(health.router()));
+    let limits = Limits::from(&config);
+    let mut serving = pin!(serve(listener, door.router(), limits, shutdown.clone()));
+    let opening =
+        daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
+    let store = tokio::select! {
+        store = opening => store?,
+        () = &mut serving => return Ok(()),
     };
     let clock = Clock::system();
     seeds.plant(&*store, clock.now_ms()).await?;
-    let health = Health::new(&shutdown);
-    let deps = SchedulerDeps::new(&config, store, clock, health.part("scheduler"));
-    let router = health.router().merge(start(deps, &shutdown));
-    serve(listener, guarded(router), Limits::from(&config), shutdown).await;
+    let deps = SchedulerDeps::new(&config, store, clock, part);
+    door.replace(guarded(health.router().merge(start(deps, &shutdown))));
+    serving.await;
     Ok(())
-}
-
-/// Binds the internal listener.
-///
-/// # Errors
-/// With the address, because the bare error does not say which one is taken.
-pub async fn bind(config: &Config) -> Result<TcpListener, Error> {
-    let address = config.internal_addr;
-    let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| Error::Listen { address, source })
-}
-
-/// Opens the store of a configuration; while it is away, again and again. A new one starts with
-/// the configured settings.
-///
-/// # Errors
-/// If waiting would not help: it is too old, or was made with another number of partitions.
-pub async fn open_store(config: &Config) -> Result<SharedStore, Error> {
-    let mut trouble = Trouble::new("store");
-    loop {
-        match try_open(config).await {
-            Err(error) if error.is_transient() => trouble.met(&error),
-            opened => return Ok(opened?),
-        };
-        tokio::time::sleep(OPEN_AGAIN).await;
-    }
-}
-
-async fn try_open(config: &Config) -> daegi_store::Result<SharedStore> {
-    let partitions = u16::from(config.partitions);
-    let settings = Settings {
-        token_count_to_move: config.token_count_to_move,
-        tick_ms: u32::try_from(config.tick.as_millis()).unwrap_or(u32::MAX),
-    };
-    Ok(match &config.store {
-        StoreConfig::Memory => Arc::new(MemoryStore::new(partitions, settings)),
-        StoreConfig::Redis(url) => Arc::new(RedisStore::open(url, partitions, settings).await?),
-    })
 }
 
 impl SchedulerDeps {

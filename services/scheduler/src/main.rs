@@ -2,14 +2,16 @@
 
 use std::process::ExitCode;
 
-use daegi_runtime::{Config, Role, Shutdown, process};
+use daegi_runtime::{Config, Role, Shutdown, http, process};
 
 fn main() -> ExitCode {
     process::run(Role::Scheduler, serve)
 }
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
-    let listener = daegi_scheduler::bind(&config).await?;
-    daegi_scheduler::run(config, listener, shutdown).await?;
-    Ok(())
+    let listener = http::bind(config.internal_addr, "internal-addr").await?;
+    daegi_scheduler::run(config, listener, shutdown).await.map_err(|error| {
+        let misconfigured = error.is_misconfigured();
+        process::fatal(error, misconfigured)
+    })
 }

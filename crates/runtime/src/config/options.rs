@@ -46,33 +46,33 @@ pub(super) struct Options {
     pub(super) pass_key: Option<PassKeys>,
 
     /// The length of a tick, in which each line moves once.
-    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 1000)]
     #[arg(value_parser = value_parser!(u64).range(50..=60_000))]
     pub(super) tick_ms: u64,
 
     /// How many people a tick lets in, 0 pauses. Only the first start of a store reads this; the
     /// admin API changes it later.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) token_count_to_move: u32,
 
     /// How long a leader leads without renewing, and so how long a dead one is missed.
-    #[arg(long, value_name = "MS", default_value_t = 3000)]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 3000)]
     #[arg(value_parser = value_parser!(u64).range(500..=60_000))]
     pub(super) lease_ms: u64,
 
     /// Into how many partitions items hash. The store remembers it, and it cannot change later.
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16)]
     #[arg(value_parser = value_parser!(u8).range(1..=64))]
     pub(super) partitions: u8,
 
     /// With how many unpublished events admission pauses.
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000)]
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) outbox_max: u64,
 
     /// How long a shutdown waits for requests in flight.
-    #[arg(long, value_name = "MS", default_value_t = 10_000)]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 10_000)]
     #[arg(value_parser = value_parser!(u64).range(0..=300_000))]
     pub(super) drain_ms: u64,
 

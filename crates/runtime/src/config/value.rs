@@ -66,6 +66,15 @@ pub enum BadValue {
 }
 
 impl StoreConfig {
+    /// The address of Redis, if the store is not memory.
+    #[must_use]
+    pub fn redis(&self) -> Option<&str> {
+        match self {
+            Self::Memory => None,
+            Self::Redis(url) => Some(url),
+        }
+    }
+
     /// The address without user and password, for logs and banners.
     #[must_use]
     pub fn shown(&self) -> String {

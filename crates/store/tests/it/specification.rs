@@ -35,7 +35,7 @@ fn redis_agrees_with_the_specification_on_random_histories() {
             }
             world.finish().await.map_err(|wrong| format!("at the end: {wrong}"))
         };
-        runtime.block_on(run).map_err(|wrong| TestCaseError::fail(wrong))
+        runtime.block_on(run).map_err(TestCaseError::fail)
     });
     if let Err(failure) = outcome {
         panic!("{failure}");

@@ -1,15 +1,7 @@
-use std::net::SocketAddr;
-use std::sync::Arc;
-
-use arc_swap::ArcSwap;
 use axum::Router;
-use axum::extract::Request;
-use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{Config, Health, Problem, Shutdown};
+use daegi_runtime::http::{Limits, ListenError, Replaceable, bind, guarded, serve};
+use daegi_runtime::{Config, Health, Shutdown};
 use tokio::net::TcpListener;
-use tower::ServiceExt;
-
-use super::{Api, StartError};
 
 /// The two doors of the process, bound before anything else so that a taken port is told first.
 #[derive(Debug)]
@@ -21,30 +13,27 @@ pub struct Listeners {
 }
 
 /// What is behind the doors. Before the store is there that is health, and "come back" for
-/// everybody else; then the api, without a connection being cut in between.
-pub(super) struct Behind {
+/// everybody else; then the service, without a connection being cut in between.
+#[derive(Debug)]
+pub struct Behind {
     public: Replaceable,
     internal: Replaceable,
 }
-
-/// A router that can be replaced while it is served.
-#[derive(Clone)]
-struct Replaceable(Arc<ArcSwap<Router>>);
 
 impl Listeners {
     /// Binds both addresses of the configuration.
     ///
     /// # Errors
     /// If one of them cannot be listened on.
-    pub async fn bind(config: &Config) -> Result<Self, StartError> {
+    pub async fn bind(config: &Config) -> Result<Self, ListenError> {
         Ok(Self {
-            public: bind(config.public_addr).await?,
-            internal: bind(config.internal_addr).await?,
+            public: bind(config.public_addr, "public-addr").await?,
+            internal: bind(config.internal_addr, "internal-addr").await?,
         })
     }
 
     /// Serves what is behind the doors, until the shutdown.
-    pub(super) async fn serve(self, behind: &Behind, limits: Limits, shutdown: Shutdown) {
+    pub async fn serve(self, behind: &Behind, limits: Limits, shutdown: Shutdown) {
         let (public, internal) = (behind.public.router(), behind.internal.router());
         tokio::join!(
             serve(self.public, public, limits.clone(), shutdown.clone()),
@@ -54,38 +43,18 @@ impl Listeners {
 }
 
 impl Behind {
-    pub(super) fn waiting(health: &Health) -> Self {
-        let away = async || Problem::unavailable("the waiting room is starting, try again");
+    /// Nothing but health yet.
+    #[must_use]
+    pub fn starting(health: &Health) -> Self {
         Self {
-            public: Replaceable::new(Router::new().fallback(away)),
+            public: Replaceable::starting(),
             internal: Replaceable::new(guarded(health.router())),
         }
     }
 
-    pub(super) fn open(&self, api: Api, health: &Health) {
-        self.public.replace(guarded(api.public));
-        self.internal.replace(guarded(api.internal.merge(health.router())));
+    /// Opens for everybody; health stays.
+    pub fn open(&self, public: Router, internal: Router, health: &Health) {
+        self.public.replace(guarded(public));
+        self.internal.replace(guarded(internal.merge(health.router())));
     }
-}
-
-impl Replaceable {
-    fn new(first: Router) -> Self {
-        Self(Arc::new(ArcSwap::from_pointee(first)))
-    }
-
-    fn replace(&self, router: Router) {
-        self.0.store(Arc::new(router));
-    }
-
-    fn router(&self) -> Router {
-        let current = self.clone();
-        Router::new().fallback(move |request: Request| {
-            let router = Router::clone(&current.0.load());
-            router.oneshot(request)
-        })
-    }
-}
-
-async fn bind(addr: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(addr).await.map_err(|error| StartError::Bind(addr, error))
 }

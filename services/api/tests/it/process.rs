@@ -51,5 +51,6 @@ async fn a_taken_port_is_told_at_once() {
     let (_listeners, people, _) = listeners().await;
     let config = config(&["--public-addr", &people.to_string(), "--internal-addr", "127.0.0.1:0"]);
     let error = Listeners::bind(&config).await.unwrap_err().to_string();
-    assert_eq!(error, format!("cannot listen on {people}"));
+    let expected = format!("cannot listen on {people}, choose another address with --public-addr");
+    assert_eq!(error, expected);
 }

@@ -1,5 +1,7 @@
 //! The whole waiting room over HTTP, as people, services and operators use it.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 mod fleet;
 mod line;
 mod outage;
