@@ -10,7 +10,7 @@
 //! | [`pass`] | the short-lived proof of entry and its public keys |
 //! | [`item`] | what people wait for |
 //! | [`policy`] | the rules of one line |
-//! | [`line`] | line state, the exact position, what a pod knows about a line |
+//! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
 //! | [`event`] | what the rest of the company is told |

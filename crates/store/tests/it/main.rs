@@ -5,5 +5,6 @@
 mod lease;
 mod opening;
 mod rules;
+mod scripts;
 mod specification;
 mod support;

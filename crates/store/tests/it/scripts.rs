@@ -1,0 +1,119 @@
+//! The scripts as Redis sees them, without the Rust around: what they touch, and what they answer.
+
+use redis::{AsyncCommands, Script, Value};
+
+macro_rules! line_script {
+    ($name:literal) => {
+        Script::new(concat!(
+            include_str!("../../src/redis/scripts/line.lua"),
+            include_str!(concat!("../../src/redis/scripts/", $name, ".lua")),
+        ))
+    };
+}
+
+const NOW: u64 = 1_794_600_000_000;
+const BASE: u64 = NOW * 64;
+/// The slice of time that NOW falls into, and so the first of the two the script is given.
+const SLICE: u64 = NOW / 15_000;
+
+/// Names that no code of ours would make up: a script that builds a key itself is found out.
+fn keys() -> Vec<String> {
+    (1..=19).map(|index| format!("{{tag}}key-{index}")).collect()
+}
+
+async fn call(
+    connection: &mut redis::aio::MultiplexedConnection,
+    script: &Script,
+    args: &[&str],
+) -> redis::RedisResult<Value> {
+    let mut invocation = script.prepare_invoke();
+    keys().iter().for_each(|key| {
+        invocation.key(key);
+    });
+    args.iter().for_each(|arg| {
+        invocation.arg(*arg);
+    });
+    invocation.invoke_async(connection).await
+}
+
+/// An item with two people, on raw keys.
+async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
+    let base = BASE.to_string();
+    let mut put = vec!["concert", "Friday", "10", "1", "", &base, "0"];
+    put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
+    put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
+    put.extend(["onRejoin", "keep", "entryUrl", ""]);
+    call(connection, &line_script!("put_item"), &put).await.unwrap();
+    let now = NOW.to_string();
+    let joined =
+        call(connection, &line_script!("join"), &[&now, "10", "kim", "lee"]).await.unwrap();
+    let joined: Vec<(String, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
+    let waiting = |number, position| ("w".to_owned(), number, 1, position);
+    assert_eq!(joined, [waiting(BASE + 1, 1), waiting(BASE + 2, 2)]);
+}
+
+fn admit_args(epoch: &str) -> [String; 6] {
+    let text = |number: u64| number.to_string();
+    [epoch.into(), "5".into(), "100".into(), text(NOW), "500".into(), text(SLICE - 4)]
+}
+
+#[tokio::test]
+async fn scripts_touch_only_the_keys_they_are_given() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    let fence = &keys()[14];
+    let () = connection.set(fence, "7").await.unwrap();
+    let (now, chunk) = (NOW.to_string(), "500");
+    let args = admit_args("7");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let number = (BASE + 1).to_string();
+    let close = [now.as_str(), "kim", &number, "C", "entered"];
+    call(&mut connection, &line_script!("close"), &close).await.unwrap();
+    call(&mut connection, &line_script!("resolve"), &[&now, "lee", &number]).await.unwrap();
+    let expire = ["7", now.as_str(), chunk, "concert"];
+    call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
+    call(&mut connection, &line_script!("reset"), &[]).await.unwrap();
+
+    let given = keys();
+    let found: Vec<String> = connection.keys("*").await.unwrap();
+    assert!(!found.is_empty());
+    for key in found {
+        assert!(given.contains(&key), "a script made up the key {key}");
+    }
+}
+
+#[tokio::test]
+async fn a_stale_epoch_is_refused_and_changes_nothing() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    let () = connection.set(&keys()[14], "7").await.unwrap();
+    for epoch in ["6", "8", ""] {
+        let args = admit_args(epoch);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let refused = call(&mut connection, &line_script!("admit"), &args).await.unwrap_err();
+        assert_eq!(refused.code(), Some("STALE"), "epoch {epoch:?}: {refused}");
+    }
+    let waiting: u64 = connection.zcard(&keys()[1]).await.unwrap();
+    let told: u64 = connection.xlen(&keys()[12]).await.unwrap();
+    assert_eq!((waiting, told), (2, 0));
+}
+
+#[tokio::test]
+async fn entry_and_event_are_written_in_one_step() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    let () = connection.set(&keys()[14], "7").await.unwrap();
+    let args = admit_args("7");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let answer = call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let answer: Vec<u64> = redis::from_redis_value(answer).unwrap();
+    assert_eq!(answer, [2, 0, 3, 0, 0], "admitted, missed, remaining, more, outbox full");
+    let entered: u64 = connection.hlen(&keys()[5]).await.unwrap();
+    let batches: u64 = connection.xlen(&keys()[12]).await.unwrap();
+    let events: u64 = connection.get(&keys()[13]).await.unwrap();
+    assert_eq!((entered, batches, events), (2, 1, 2), "two people, one packed record, two events");
+}
