@@ -35,7 +35,7 @@ fn header(document: &Value) -> String {
     let links: String = operations(document).map(|(path, method, operation)| {
         let id = text(&operation["operationId"]);
         let summary = text(&operation["summary"]);
-        format!("<li><a href=\"#{id}\"><b class=\"{method}\">{method}</b> {summary}</a><span>{}</span></li>", escape(path))
+        format!("<li><b class=\"{method}\">{method}</b><a href=\"#{id}\">{summary}</a><span>{}</span></li>", escape(path))
     }).collect();
     format!(
         "<header><h1>{} <small>{}</small></h1><p>{}</p><p>For programs: \
