@@ -282,7 +282,7 @@ impl Store for RedisStore {
     }
 
     async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()> {
-        // Merging a page takes a good part of a millisecond's hundredth; a few at a time.
+        // Merging pages is the longest work a script of ours does, so it gets a few at a time.
         for pages in pages.chunks(16) {
             let mut script = self.on_line(id, |scripts| &scripts.mark_seen);
             script.key(self.keys(id).slice(slice_of(now)));

@@ -51,8 +51,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     // --- people --------------------------------------------------------------------------
 
-    /// Joins people in this order, one answer each. `quota` is what the line lets in per tick,
-    /// and with it the most that pass through between two ticks where the policy is `auto`.
+    /// Joins people in this order, one answer each; at most a thousand at a time. `settings` say
+    /// what a line lets in per tick, which is also the most that pass through between two ticks
+    /// where the policy is `auto`.
     async fn join(
         &self,
         id: &ItemId,
