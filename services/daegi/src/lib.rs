@@ -47,9 +47,9 @@ pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Re
     let clock = Clock::system();
     banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
-    welcome(&banner);
     let Api { public, internal } = start(&config, store, clock, parts, &shutdown);
     behind.open(public, internal, &health);
+    welcome(&banner);
     serving.await;
     Ok(())
 }

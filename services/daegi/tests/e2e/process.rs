@@ -1,7 +1,8 @@
 //! The binary as a process: what it prints, how it ends.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use daegi_testkit::free_port;
 
@@ -54,6 +55,46 @@ fn sigterm_drains_and_exits_0() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
+/// A request whose body never comes would hold the drain for ten seconds.
+#[tokio::test]
+async fn a_second_signal_exits_at_once() {
+    let (mut child, banner) = started();
+    let address = banner.split("http://").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let mut request = std::net::TcpStream::connect(address).unwrap();
+    let head = "POST /api/v1/item/demo/waiting-queue HTTP/1.1\r\nhost: x\r\nuser-id: kim\r\n\
+        content-type: application/json\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n";
+    request.write_all(head.as_bytes()).unwrap();
+    request.read_exact(&mut [0; 12]).unwrap();
+    signal(&child, "TERM");
+    daegi_testkit::eventually(Duration::from_secs(5), "nobody is let in any more", || async {
+        std::net::TcpStream::connect(address).is_err()
+    })
+    .await;
+    signal(&child, "TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// What is printed to be copied must work when it is copied.
+#[test]
+fn the_commands_it_prints_work_as_they_are() {
+    let (child, banner) = started();
+    let commands: Vec<&str> = banner
+        .lines()
+        .skip_while(|line| !line.starts_with("TOKEN="))
+        .filter(|line| {
+            ["TOKEN=", "curl ", "  |", "  http", "  '"].iter().any(|start| line.starts_with(start))
+        })
+        .collect();
+    let script = format!("set -euo pipefail\n{}", commands.join("\n"));
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    signal(&child, "TERM");
+    assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
+    for expected in ["kim-demo-", r#""position":"#, r#""valid":"#, r#"{"tokenCountToMove":3}"#] {
+        assert!(printed.contains(expected), "{expected} is not in\n{printed}");
+    }
+}
+
 #[test]
 fn a_taken_port_is_one_clear_line() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -75,7 +116,7 @@ fn started() -> (Child, String) {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
-    while !banner.contains("token-count-to-move") {
+    while !banner.contains("tokenCountToMove=3'") {
         assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "it ended early: {banner}");
     }
     // Somebody must read on, or a later line would meet a closed pipe.
