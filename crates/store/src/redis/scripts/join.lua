@@ -4,7 +4,7 @@
 -- Reply: {tag, number, a, b} per person:
 --   'w' waiting, new 0|1, position   'e' entered, at, expires   'E' the same, let in by this call
 --   'n' not found   'd' disabled   's' sold out
--- The common case, many newcomers, costs one ZMSCORE, three HMGET/ZMSCORE and one ZADD per batch.
+-- The common case, many newcomers, costs a handful of commands per batch, whatever its size.
 local now, global_quota = tonumber(ARGV[1]), tonumber(ARGV[2])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'tail', 'through', 'mode', 'id',
   'tokensPerTick', 'maxActive', 'admitUpToStock', 'passTtlSeconds', 'onRejoin')
@@ -20,21 +20,20 @@ local tail_before, through_before = tail, through
 local quota = global_quota
 if item.tokensPerTick and item.tokensPerTick ~= '' then quota = tonumber(item.tokensPerTick) end
 
--- People of this batch who take a place in the line are added at the end, in one ZADD.
+-- People of this batch who take a place in the line are added at the end, in one ZADD. How many
+-- stand where is counted here meanwhile, instead of asking for every one of them.
 local added = {}
-local function in_line()
-  return redis.call('ZCARD', WAITING) + #added / 2
-end
+local waiting, returning = redis.call('ZCARD', WAITING), redis.call('ZCARD', RETURNING)
 
 local function position_of(user)
   local rank = redis.call('ZRANK', RETURNING, user)
   if rank then return rank + 1 end
-  return redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1
+  return returning + redis.call('ZRANK', WAITING, user) + 1
 end
 
 local function passes_through()
   return item.mode == 'auto' and item.paused ~= '1' and through < quota
-    and in_line() + redis.call('ZCARD', RETURNING) == 0
+    and waiting + returning == 0
     and room(item, redis.call('HLEN', ENTERED)) > 0
 end
 
@@ -55,7 +54,8 @@ local function existing(user, waits, returns, inside, missed)
     local missed_number, deadline = parse_missed(missed)
     if deadline > now then
       come_back(user, missed_number)
-      number, returns = missed_number, true
+      returning = returning + 1
+      number = missed_number
     elseif not refused then
       forget_missed(user)
       close(user, missed_number, 'A', now)
@@ -63,7 +63,13 @@ local function existing(user, waits, returns, inside, missed)
   end
   if not number then return nil end
   if item.onRejoin == 'requeue' and not refused then
-    if waits then depart(user, number) else redis.call('ZREM', RETURNING, user) end
+    if waits then
+      depart(user, number)
+      waiting = waiting - 1
+    else
+      redis.call('ZREM', RETURNING, user)
+      returning = returning - 1
+    end
     close(user, number, 'R', now)
     return nil
   end
@@ -81,7 +87,8 @@ local function newcomer(user)
   end
   added[#added + 1] = tail
   added[#added + 1] = user
-  return {'w', tail, 1, redis.call('ZCARD', RETURNING) + in_line()}
+  waiting = waiting + 1
+  return {'w', tail, 1, returning + waiting}
 end
 
 local users = {unpack(ARGV, 3)}
