@@ -1,4 +1,7 @@
-//! What the rest of the company is told: who was let in, and how each ticket ended.
+//! What the rest of the company is told: who was let in, and how each ticket ended. What it tells
+//! us is in [`inbound`].
+
+pub mod inbound;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,31 @@
+//! Events in and out of Kafka. Knows topics and delivery, nothing of lines or stores.
+//!
+//! The crate promises:
+//!
+//! - **Published means confirmed**: [`Publisher::publish`] returns when every record is on all
+//!   in-sync replicas, or with an error after which the same records may be published again.
+//!   First deliveries of one key are in order either way.
+//! - **One list of topics**: [`Topic`] is the only place that knows a topic's name.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`topic`] | the topics, their names and dead letters |
+//! | [`event`] | which event goes to which topic, under which key |
+//! | [`record`] | a message to be published, with CloudEvents headers |
+//! | [`producer`] | the publisher |
+//! | [`embedded`] | a broker inside the process, for trying out and for tests |
+
+mod client;
+pub mod embedded;
+mod error;
+pub mod event;
+pub mod producer;
+pub mod record;
+pub mod topic;
+
+pub use embedded::EmbeddedBroker;
+pub use error::{Error, Result};
+pub use event::Event;
+pub use producer::Publisher;
+pub use record::Record;
+pub use topic::{Topic, Topics};

@@ -1,0 +1,6 @@
+//! Kafka, against the embedded broker.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
+mod publishing;
+mod reader;
