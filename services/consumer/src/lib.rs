@@ -9,19 +9,15 @@ use daegi_runtime::{Config, Health, KafkaConfig, Shutdown};
 use tokio::net::TcpListener;
 
 /// Starts to read. Ready at once where there is nothing to read.
-pub fn start(kafka: KafkaConfig, health: &Part) {
-    match kafka {
-        KafkaConfig::Off => {
-            tracing::info!("kafka is off, no events are read");
-            health.set_ready();
-        }
-    }
+pub fn start(kafka: &KafkaConfig, health: &Part) {
+    tracing::info!(?kafka, "no events are read yet");
+    health.set_ready();
 }
 
 /// Runs one replica until the shutdown.
 pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) {
     let health = Health::new(&shutdown);
-    start(config.kafka, &health.part("consumer"));
+    start(&config.kafka, &health.part("consumer"));
     let router = guarded(health.router());
     serve(listener, router, Limits::from(&config), shutdown).await;
 }

@@ -18,7 +18,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "STORE", value_parser = value::store)]
     pub(super) store: Option<StoreConfig>,
 
-    /// Where events go. Only `off` so far.
+    /// Where events go: `host:port,…`, `off`, or `embedded` (one process only).
     #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
     pub(super) kafka: KafkaConfig,
 

@@ -57,6 +57,17 @@ fn a_fleet_role_refuses_the_memory_store() {
 }
 
 #[test]
+fn a_fleet_role_refuses_the_embedded_broker() {
+    let ticket = ticket();
+    let env = [STORE, ADMIN, ("DAEGI_TICKET_SECRETS", ticket.as_str()), PASS];
+    for role in [Role::Api, Role::Consumer, Role::Scheduler] {
+        let line = refusal(role, &["--kafka", "embedded"], &env);
+        assert!(line.starts_with("--kafka (DAEGI_KAFKA): daegi-"), "{line}");
+        assert!(line.ends_with("shares its events with others and needs host:port,…"), "{line}");
+    }
+}
+
+#[test]
 fn the_all_in_one_makes_what_it_was_not_given_and_says_so() {
     let bare = parse(Role::AllInOne, &[], &[]).unwrap();
     assert_eq!(bare.secrets.generated, ["admin-token", "ticket-secrets", "pass-key"]);

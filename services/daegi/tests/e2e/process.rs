@@ -23,7 +23,7 @@ fn a_bad_value_is_one_line_and_exit_64() {
         (vec!["--partitions", "0"], "--partitions"),
         (vec!["--store", "mysql://x"], "--store"),
         (vec!["--store", "redis+cluster://a,b"], "cluster"),
-        (vec!["--kafka", "broker:9092"], "--kafka"),
+        (vec!["--kafka", "broker"], "--kafka"),
         (vec!["--ticket-secrets", "1:abc"], "--ticket-secrets"),
         (vec!["--pass-key", "/no/such/file"], "--pass-key"),
         (vec!["--nonsense"], "--nonsense"),
