@@ -5,6 +5,8 @@
 //! - **Published means confirmed**: [`Publisher::publish`] returns when every record is on all
 //!   in-sync replicas, or with an error after which the same records may be published again.
 //!   First deliveries of one key are in order either way.
+//! - **Read means done**: an offset is stored after the effect. What can never have one becomes a
+//!   dead letter, what cannot yet is waited for; nothing is skipped.
 //! - **One list of topics**: [`Topic`] is the only place that knows a topic's name.
 //!
 //! | module | what lives there |
@@ -13,16 +15,21 @@
 //! | [`event`] | which event goes to which topic, under which key |
 //! | [`record`] | a message to be published, with CloudEvents headers |
 //! | [`producer`] | the publisher |
+//! | [`consumer`] | the loop that turns messages into effects, and dead letters |
+//! | [`meters`] | the names of its metrics |
 //! | [`embedded`] | a broker inside the process, for trying out and for tests |
 
 mod client;
+pub mod consumer;
 pub mod embedded;
 mod error;
 pub mod event;
+pub mod meters;
 pub mod producer;
 pub mod record;
 pub mod topic;
 
+pub use consumer::{Consumer, Effect, Failure, Incoming};
 pub use embedded::EmbeddedBroker;
 pub use error::{Error, Result};
 pub use event::Event;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What a topic is for. Its default name is also the type of the events in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
     /// In, compacted: product services say what an item is now.
     ItemChanged,

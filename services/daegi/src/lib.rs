@@ -1,7 +1,7 @@
 //! The whole waiting room in one process: nothing but composition.
 //!
 //! All roles share one store and two ports. Without any configuration the store is memory, the
-//! secrets are made up and there is a demo item, so `cargo run --release` is a working waiting
+//! broker is embedded, the secrets are made up and there is a demo item, so `cargo run --release` is a working waiting
 //! room that says how to try it.
 //!
 //! | module | what lives there |
@@ -16,6 +16,7 @@ use std::io::Write;
 use std::pin::pin;
 
 use daegi_api::{Api, ApiDeps, Behind};
+use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
 use daegi_kafka::{EmbeddedBroker, Topics};
 use daegi_runtime::health::Part;
@@ -99,11 +100,25 @@ fn start(
         clock: clock.clone(),
         health: parts.api,
     };
+    let consumer = ConsumerDeps {
+        store: store.clone(),
+        ticket_keys: config.secrets.ticket_keys.clone(),
+        clock: clock.clone(),
+        health: parts.consumer,
+    };
     let Api { public, internal } = daegi_api::start(api, shutdown);
     let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
-    daegi_consumer::start(&config.kafka, &parts.consumer);
+    daegi_consumer::start(config.kafka.brokers(), consumer, shutdown).map_err(at_start)?;
     Ok(Api { public, internal: internal.merge(admin) })
+}
+
+/// The consumer has no troubles of its own at the start.
+fn at_start(error: daegi_consumer::Error) -> Error {
+    match error {
+        daegi_consumer::Error::Store(error) => error.into(),
+        daegi_consumer::Error::Kafka(error) => error.into(),
+    }
 }
 
 /// Plants the seeds, or the demo in an empty store, and names an item to try.

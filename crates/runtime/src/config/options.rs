@@ -93,7 +93,9 @@ pub(super) struct Options {
 pub(super) fn command(role: Role) -> Command {
     let command = Options::command().name(role.binary()).about(about(role)).mut_args(with_variable);
     match role {
-        Role::AllInOne => command.mut_arg("store", |store| store.default_value("memory")),
+        Role::AllInOne => command
+            .mut_arg("store", |store| store.default_value("memory"))
+            .mut_arg("kafka", |kafka| kafka.default_value("embedded")),
         Role::Api | Role::Consumer | Role::Scheduler => command,
     }
 }

@@ -11,7 +11,7 @@ use crate::support::{parse, refusal};
 fn the_all_in_one_needs_nothing() {
     let config = parse(Role::AllInOne, &[], &[]).unwrap();
     assert_eq!(config.store, StoreConfig::Memory);
-    assert_eq!(config.kafka, KafkaConfig::Off);
+    assert_eq!(config.kafka, KafkaConfig::Embedded);
     assert_eq!(config.public_addr.to_string(), "0.0.0.0:8080");
     assert_eq!(config.internal_addr.to_string(), "0.0.0.0:8081");
     assert_eq!(config.tick, Duration::from_secs(1));

@@ -40,7 +40,7 @@ fn a_fleet_role_starts_with_what_it_needs() {
     for (role, env) in [
         (Role::Api, vec![STORE, ticket, PASS]),
         (Role::Scheduler, vec![STORE, ticket, ADMIN]),
-        (Role::Consumer, vec![STORE]),
+        (Role::Consumer, vec![STORE, ticket]),
     ] {
         let config = parse(role, &[], &env).unwrap();
         assert_eq!(config.secrets.generated, Vec::<&str>::new(), "{role:?}");

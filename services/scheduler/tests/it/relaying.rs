@@ -12,7 +12,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use crate::room::{Room, item};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 const SECRET: &str = "1:000102030405060708090a0b0c0d0e0f";
 
 fn keys() -> TicketKeys {

@@ -1,0 +1,7 @@
+//! From a topic to the store, through the embedded broker.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
+
+mod items;
+mod orders;
+mod pod;
