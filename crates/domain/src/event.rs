@@ -54,8 +54,10 @@ pub struct TokenActivated {
     /// Their number; grows in the order of admission from the line.
     pub number: Number,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub activated_at: String,
     /// When the entry ends by itself, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub expires_at: String,
 }
 
@@ -76,6 +78,7 @@ pub struct TokenClosed {
     /// How it ended.
     pub reason: EndReason,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub closed_at: String,
 }
 

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`topic`] | the topics, their names and dead letters |
 //! | [`event`] | which event goes to which topic, under which key |
+//! | [`schema`] | the JSON Schema of each event, kept in `schemas/` |
 //! | [`record`] | a message to be published, with CloudEvents headers |
 //! | [`producer`] | the publisher |
 //! | [`consumer`] | the loop that turns messages into effects, and dead letters |
@@ -27,6 +28,7 @@ pub mod event;
 pub mod meters;
 pub mod producer;
 pub mod record;
+pub mod schema;
 pub mod topic;
 
 pub use consumer::{Consumer, Effect, Failure, Incoming};

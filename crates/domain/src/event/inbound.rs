@@ -27,6 +27,7 @@ pub struct ItemChanged {
     /// Grows with every change of this item; an older one than the stored changes nothing.
     pub version: u64,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub occurred_at: String,
 }
 
@@ -47,6 +48,7 @@ pub struct OrderClosed {
     /// How the order ended.
     pub outcome: Outcome,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub occurred_at: String,
 }
 

@@ -5,3 +5,4 @@
 mod consuming;
 mod publishing;
 mod reader;
+mod schemas;
