@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fmt tools
+.PHONY: help run kafka test lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -8,7 +8,10 @@ help: ## what there is
 run: ## the whole waiting room in one process, no set-up
 	cargo run --release
 
-test: tools ## every suite, against real Redis; installs what it needs
+kafka: ## a real Kafka broker on loopback; prints how to use it
+	@infra/kafka/broker.sh
+
+test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 
 lint: ## formatting, clippy and docs, warnings are errors
@@ -21,3 +24,4 @@ fmt: ## format everything
 
 tools: ## what the tests need beside cargo
 	@infra/tools/redis.sh
+	@infra/kafka/tools.sh

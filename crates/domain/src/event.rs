@@ -1,4 +1,7 @@
-//! What the rest of the company is told: who was let in, and how each ticket ended.
+//! What the rest of the company is told: who was let in, and how each ticket ended. What it tells
+//! us is in [`inbound`].
+
+pub mod inbound;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,8 +54,10 @@ pub struct TokenActivated {
     /// Their number; grows in the order of admission from the line.
     pub number: Number,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub activated_at: String,
     /// When the entry ends by itself, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub expires_at: String,
 }
 
@@ -73,6 +78,7 @@ pub struct TokenClosed {
     /// How it ended.
     pub reason: EndReason,
     /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     pub closed_at: String,
 }
 

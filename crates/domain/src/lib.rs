@@ -13,7 +13,7 @@
 //! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
-//! | [`event`] | what the rest of the company is told |
+//! | [`event`] | what the rest of the company is told, and what it tells us |
 
 pub mod event;
 pub mod ids;
@@ -26,6 +26,7 @@ pub mod rate;
 pub mod ticket;
 pub mod token;
 
+pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
 pub use ids::{IdError, ItemId, Number, UserId};
 pub use item::{Item, ItemChange, ItemName, NameError};

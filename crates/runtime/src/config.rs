@@ -145,7 +145,7 @@ impl Config {
         Ok(Self {
             role,
             store: value::store_for(role, options.store)?,
-            kafka: options.kafka,
+            kafka: value::kafka_for(role, options.kafka)?,
             public_addr: options.public_addr,
             internal_addr: options.internal_addr,
             secrets: Secrets::resolve(

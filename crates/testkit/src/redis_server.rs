@@ -12,6 +12,7 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+use crate::ci::in_ci;
 use crate::port::free_port;
 
 const BINARY: &str = "redis-server";
@@ -172,9 +173,4 @@ async fn answering_process(port: u16) -> Option<String> {
 fn is_missing(error: &anyhow::Error) -> bool {
     let cause = error.downcast_ref::<io::Error>();
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
-}
-
-#[expect(clippy::disallowed_methods, reason = "where tests run is no configuration of daegi")]
-fn in_ci() -> bool {
-    std::env::var("CI").is_ok_and(|value| value == "true")
 }

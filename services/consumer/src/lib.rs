@@ -1,27 +1,83 @@
 //! The consumer: reads what product and order services say into the store.
 //!
-//! With Kafka off, the only choice so far, nobody says anything: the consumer answers for its
-//! health and waits. Items are then changed by hand, through the admin API of the scheduler.
+//! A pod of its own, so that product traffic never shares a process with people's traffic. The
+//! crate promises:
+//!
+//! - **Nothing is skipped**: the store away means waiting, never a lost or a dead message.
+//! - **Repeats are harmless**: an item's version and a ticket's end are checked in the store.
+//!
+//! With Kafka off nobody says anything: the consumer answers for its health and waits. Items are
+//! then changed by hand, through the admin API of the scheduler.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`effects`] | what each event does to the store |
+//! | [`error`] | why it could not, and whether waiting helps |
 
+pub mod effects;
+pub mod error;
+
+use std::pin::pin;
+
+use daegi_domain::TicketKeys;
+use daegi_kafka::{Consumer, Topics};
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{Config, Health, KafkaConfig, Shutdown};
+use daegi_runtime::{Clock, Config, Health, Shutdown};
+use daegi_store::SharedStore;
 use tokio::net::TcpListener;
 
-/// Starts to read. Ready at once where there is nothing to read.
-pub fn start(kafka: KafkaConfig, health: &Part) {
-    match kafka {
-        KafkaConfig::Off => {
-            tracing::info!("kafka is off, no events are read");
-            health.set_ready();
-        }
+pub use effects::Effects;
+pub use error::Error;
+
+/// What a consumer works with.
+#[derive(Clone)]
+pub struct ConsumerDeps {
+    /// Where the lines live.
+    pub store: SharedStore,
+    /// Verify the tokens that order services send back.
+    pub ticket_keys: TicketKeys,
+    /// Tells the store the time.
+    pub clock: Clock,
+    /// Ready once it reads, or at once where there is nothing to read.
+    pub health: Part,
+}
+
+/// Starts to read from these brokers, if there are any.
+///
+/// # Errors
+/// If librdkafka refuses the brokers' addresses. Brokers that are away are waited for.
+pub fn start(brokers: Option<&str>, deps: ConsumerDeps, shutdown: &Shutdown) -> Result<(), Error> {
+    let health = deps.health.clone();
+    if let Some(brokers) = brokers {
+        let consumer = Consumer::new(brokers, Topics::default(), Effects::new(deps))?;
+        shutdown.spawn("consumer", consumer.run(shutdown.token().clone()));
+    } else {
+        tracing::info!("kafka is off, no events are read");
     }
+    health.set_ready();
+    Ok(())
 }
 
 /// Runs one replica until the shutdown.
-pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) {
+///
+/// # Errors
+/// If the brokers' addresses are wrong or the store cannot be used. What is merely away is waited
+/// for.
+pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
     let health = Health::new(&shutdown);
-    start(config.kafka, &health.part("consumer"));
+    let part = health.part("consumer");
     let router = guarded(health.router());
-    serve(listener, router, Limits::from(&config), shutdown).await;
+    let mut serving = pin!(serve(listener, router, Limits::from(&config), shutdown.clone()));
+    let opening =
+        daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
+    let store = tokio::select! {
+        store = opening => store?,
+        () = &mut serving => return Ok(()),
+    };
+    let ticket_keys = config.secrets.ticket_keys.clone();
+    let deps = ConsumerDeps { store, ticket_keys, clock: Clock::system(), health: part };
+    start(config.kafka.brokers(), deps, &shutdown)?;
+    serving.await;
+    Ok(())
 }

@@ -10,6 +10,8 @@ fn main() -> ExitCode {
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
     let listener = http::bind(config.internal_addr, "internal-addr").await?;
-    daegi_consumer::run(config, listener, shutdown).await;
-    Ok(())
+    daegi_consumer::run(config, listener, shutdown).await.map_err(|error| {
+        let misconfigured = error.is_misconfigured();
+        process::fatal(error, misconfigured)
+    })
 }

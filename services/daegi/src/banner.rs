@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use daegi_domain::ItemId;
+use daegi_kafka::Topic;
 use daegi_runtime::{Config, StoreConfig};
 use tokio::net::TcpListener;
 
@@ -18,6 +19,8 @@ pub struct Banner {
     internal: String,
     /// The token if it was made up, else the variable it came from.
     bearer: String,
+    /// Where events go, unless they go nowhere.
+    brokers: Option<String>,
     generated: Vec<&'static str>,
     outlived: bool,
     /// An item to try.
@@ -39,10 +42,18 @@ impl Banner {
             public: url(&listeners.public, config.public_addr),
             internal: url(&listeners.internal, config.internal_addr),
             bearer,
+            brokers: config.kafka.brokers().map(ToOwned::to_owned),
             generated: secrets.generated.clone(),
             outlived: config.store != StoreConfig::Memory,
             item: None,
         }
+    }
+
+    fn events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(brokers) = &self.brokers else { return Ok(()) };
+        let topic = Topic::TokenActivated;
+        writeln!(f, "\n  listen as the order service to who is let in:\n")?;
+        writeln!(f, "kcat -b {brokers} -C -t {topic} -f '%h %s\\n'")
     }
 
     fn secrets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,6 +78,7 @@ impl fmt::Display for Banner {
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
         writeln!(f, "  store         {store}")?;
+        writeln!(f, "  kafka         {}", self.brokers.as_deref().unwrap_or("off"))?;
         self.secrets(f)?;
         writeln!(f, "\n  join the line and keep the token:\n")?;
         writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
@@ -79,6 +91,7 @@ impl fmt::Display for Banner {
             "curl -s -H 'content-type: application/json' -d \"{{\\\"token\\\":\\\"$TOKEN\\\"}}\" \\"
         )?;
         writeln!(f, "  {internal}/internal/v1/item/{item}/entry/verify")?;
+        self.events(f)?;
         writeln!(f, "\n  let in three per tick instead; 0 pauses:\n")?;
         writeln!(f, "curl -s -X PUT -H \"authorization: Bearer {bearer}\" \\")?;
         writeln!(

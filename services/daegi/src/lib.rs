@@ -1,7 +1,7 @@
 //! The whole waiting room in one process: nothing but composition.
 //!
 //! All roles share one store and two ports. Without any configuration the store is memory, the
-//! secrets are made up and there is a demo item, so `cargo run --release` is a working waiting
+//! broker is embedded, the secrets are made up and there is a demo item, so `cargo run --release` is a working waiting
 //! room that says how to try it.
 //!
 //! | module | what lives there |
@@ -16,10 +16,12 @@ use std::io::Write;
 use std::pin::pin;
 
 use daegi_api::{Api, ApiDeps, Behind};
+use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
+use daegi_kafka::{EmbeddedBroker, Topics};
 use daegi_runtime::health::Part;
 use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, Shutdown, StoreConfig};
+use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
 use daegi_scheduler::{Error, SchedulerDeps, Seeds};
 use daegi_store::SharedStore;
 
@@ -31,8 +33,13 @@ pub use daegi_api::Listeners;
 /// # Errors
 /// If the seed file is wrong or the store cannot be used. A store that is merely away is waited
 /// for, alive but not ready.
-pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
+pub async fn run(
+    mut config: Config,
+    listeners: Listeners,
+    shutdown: Shutdown,
+) -> Result<(), Error> {
     let seeds = Seeds::of(&config)?;
+    let _broker = embedded(&mut config)?;
     let health = Health::new(&shutdown);
     let parts = Parts::of(&health);
     let behind = Behind::starting(&health);
@@ -47,11 +54,21 @@ pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Re
     let clock = Clock::system();
     banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
-    let Api { public, internal } = start(&config, store, clock, parts, &shutdown);
+    let Api { public, internal } = start(&config, store, clock, parts, &shutdown)?;
     behind.open(public, internal, &health);
     welcome(&banner);
     serving.await;
     Ok(())
+}
+
+/// Starts the embedded broker if it is asked for; from then on it is one like any other.
+fn embedded(config: &mut Config) -> Result<Option<EmbeddedBroker>, Error> {
+    if config.kafka != KafkaConfig::Embedded {
+        return Ok(None);
+    }
+    let broker = EmbeddedBroker::start(&Topics::default())?;
+    config.kafka = KafkaConfig::Brokers(broker.bootstrap_servers().to_owned());
+    Ok(Some(broker))
 }
 
 /// Each role's part of the readiness.
@@ -75,7 +92,7 @@ fn start(
     clock: Clock,
     parts: Parts,
     shutdown: &Shutdown,
-) -> Api {
+) -> Result<Api, Error> {
     let api = ApiDeps {
         store: store.clone(),
         ticket_keys: config.secrets.ticket_keys.clone(),
@@ -83,11 +100,25 @@ fn start(
         clock: clock.clone(),
         health: parts.api,
     };
+    let consumer = ConsumerDeps {
+        store: store.clone(),
+        ticket_keys: config.secrets.ticket_keys.clone(),
+        clock: clock.clone(),
+        health: parts.consumer,
+    };
     let Api { public, internal } = daegi_api::start(api, shutdown);
-    let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler);
+    let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
-    daegi_consumer::start(config.kafka, &parts.consumer);
-    Api { public, internal: internal.merge(admin) }
+    daegi_consumer::start(config.kafka.brokers(), consumer, shutdown).map_err(at_start)?;
+    Ok(Api { public, internal: internal.merge(admin) })
+}
+
+/// The consumer has no troubles of its own at the start.
+fn at_start(error: daegi_consumer::Error) -> Error {
+    match error {
+        daegi_consumer::Error::Store(error) => error.into(),
+        daegi_consumer::Error::Kafka(error) => error.into(),
+    }
 }
 
 /// Plants the seeds, or the demo in an empty store, and names an item to try.

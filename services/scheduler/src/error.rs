@@ -7,6 +7,9 @@ pub enum Error {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
+    /// librdkafka refuses what it was told.
+    #[error("--kafka (DAEGI_KAFKA)")]
+    Kafka(#[from] daegi_kafka::Error),
     /// The seed file cannot be used.
     #[error("--seed-items (DAEGI_SEED_ITEMS)")]
     Seed(#[from] SeedError),
@@ -18,7 +21,7 @@ impl Error {
     pub fn is_misconfigured(&self) -> bool {
         match self {
             Self::Store(error) => error.is_misconfigured(),
-            Self::Seed(_) => true,
+            Self::Seed(_) | Self::Kafka(_) => true,
         }
     }
 }

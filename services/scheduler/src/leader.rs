@@ -41,7 +41,7 @@ impl Leader {
     #[must_use]
     pub fn new(deps: SchedulerDeps, leadership: Arc<Leadership>) -> Self {
         Self {
-            relay: Relay::new(deps.store.clone(), deps.kafka),
+            relay: Relay::new(deps.store.clone(), deps.outlet),
             store: deps.store,
             clock: deps.clock,
             health: deps.health,

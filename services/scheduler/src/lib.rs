@@ -35,7 +35,7 @@ use std::time::Duration;
 use axum::Router;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, Replaceable, guarded, serve};
-use daegi_runtime::{AdminToken, Clock, Config, Health, KafkaConfig, Shutdown};
+use daegi_runtime::{AdminToken, Clock, Config, Health, Shutdown};
 use daegi_store::SharedStore;
 use tokio::net::TcpListener;
 
@@ -43,7 +43,7 @@ pub use admin::Admin;
 pub use error::Error;
 pub use leader::Leader;
 pub use leadership::Leadership;
-pub use relay::Relay;
+pub use relay::{Outlet, Relay, RelayError};
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};
 
@@ -63,7 +63,7 @@ pub struct SchedulerDeps {
     /// With how many unpublished events admission pauses.
     pub outbox_max: u64,
     /// Where events go.
-    pub kafka: KafkaConfig,
+    pub outlet: Outlet,
 }
 
 /// Starts to lead or stand by, and returns the admin API for the internal listener.
@@ -83,7 +83,7 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.
 ///
 /// # Errors
-/// If the seed file is wrong or the store cannot be used. A store that is merely away is waited
+/// If the seed file or the brokers' addresses are wrong, or the store cannot be used. A store that is merely away is waited
 /// for, alive but not ready.
 pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
     let seeds = Seeds::of(&config)?;
@@ -100,7 +100,7 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     };
     let clock = Clock::system();
     seeds.plant(&*store, clock.now_ms()).await?;
-    let deps = SchedulerDeps::new(&config, store, clock, part);
+    let deps = SchedulerDeps::new(&config, store, clock, part)?;
     door.replace(guarded(health.router().merge(start(deps, &shutdown))));
     serving.await;
     Ok(())
@@ -108,16 +108,23 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
 
 impl SchedulerDeps {
     /// What a configuration says, with what the process has built.
-    #[must_use]
-    pub fn new(config: &Config, store: SharedStore, clock: Clock, health: Part) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// If librdkafka refuses the brokers' addresses. Brokers that are away are waited for.
+    pub fn new(
+        config: &Config,
+        store: SharedStore,
+        clock: Clock,
+        health: Part,
+    ) -> Result<Self, Error> {
+        Ok(Self {
             store,
             admin_token: config.secrets.admin_token.clone(),
             clock,
             health,
             lease: config.lease,
             outbox_max: config.outbox_max,
-            kafka: config.kafka,
-        }
+            outlet: Outlet::of(config)?,
+        })
     }
 }

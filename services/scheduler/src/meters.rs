@@ -32,3 +32,7 @@ pub const ENTERED: &str = "daegi_scheduler_entered_people";
 pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
 /// Events the relay dropped because Kafka is off, by type.
 pub const RELAY_DROPPED: &str = "daegi_relay_dropped_total";
+/// Events the broker has confirmed, by type.
+pub const RELAY_PUBLISHED: &str = "daegi_relay_published_total";
+/// Attempts to publish a partition's oldest events that were not confirmed.
+pub const RELAY_FAILED: &str = "daegi_relay_failed_total";

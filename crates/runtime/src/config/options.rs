@@ -18,7 +18,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "STORE", value_parser = value::store)]
     pub(super) store: Option<StoreConfig>,
 
-    /// Where events go. Only `off` so far.
+    /// Where events go: `host:port,…`, `off`, or `embedded` (one process only).
     #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
     pub(super) kafka: KafkaConfig,
 
@@ -93,7 +93,9 @@ pub(super) struct Options {
 pub(super) fn command(role: Role) -> Command {
     let command = Options::command().name(role.binary()).about(about(role)).mut_args(with_variable);
     match role {
-        Role::AllInOne => command.mut_arg("store", |store| store.default_value("memory")),
+        Role::AllInOne => command
+            .mut_arg("store", |store| store.default_value("memory"))
+            .mut_arg("kafka", |kafka| kafka.default_value("embedded")),
         Role::Api | Role::Consumer | Role::Scheduler => command,
     }
 }

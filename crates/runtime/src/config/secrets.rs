@@ -85,7 +85,7 @@ impl Secrets {
         match role {
             Role::Api => &[TICKET_SECRETS, PASS_KEY],
             Role::Scheduler => &[ADMIN_TOKEN, TICKET_SECRETS],
-            Role::Consumer => &[],
+            Role::Consumer => &[TICKET_SECRETS],
             Role::AllInOne => &[ADMIN_TOKEN, TICKET_SECRETS, PASS_KEY],
         }
     }

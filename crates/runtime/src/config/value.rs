@@ -18,10 +18,14 @@ pub enum StoreConfig {
 }
 
 /// Where events go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KafkaConfig {
     /// Nowhere.
     Off,
+    /// To a broker inside this process.
+    Embedded,
+    /// To a cluster: `host:port,…`.
+    Brokers(String),
 }
 
 /// How logs are written.
@@ -45,8 +49,8 @@ pub enum BadValue {
     ClusterUnsupported,
     #[error("rediss:// is not supported yet, give a redis:// address")]
     TlsUnsupported,
-    #[error("only off is supported so far")]
-    KafkaUnsupported,
+    #[error("must be embedded, off or host:port,…")]
+    UnknownKafka,
     #[error("must be text or json")]
     UnknownLogFormat,
     #[error("is no log filter: {0}")]
@@ -88,6 +92,17 @@ impl StoreConfig {
     }
 }
 
+impl KafkaConfig {
+    /// The addresses of a cluster, if there is one.
+    #[must_use]
+    pub fn brokers(&self) -> Option<&str> {
+        match self {
+            Self::Off | Self::Embedded => None,
+            Self::Brokers(brokers) => Some(brokers),
+        }
+    }
+}
+
 impl fmt::Debug for StoreConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown())
@@ -124,7 +139,21 @@ pub(super) fn store_for(
 pub(super) fn kafka(text: &str) -> Result<KafkaConfig, BadValue> {
     match text {
         "off" => Ok(KafkaConfig::Off),
-        _ => Err(BadValue::KafkaUnsupported),
+        "embedded" => Ok(KafkaConfig::Embedded),
+        brokers if brokers.split(',').all(is_broker) => Ok(KafkaConfig::Brokers(brokers.into())),
+        _ => Err(BadValue::UnknownKafka),
+    }
+}
+
+/// A broker inside one process of a fleet would be one that nobody else can see.
+pub(super) fn kafka_for(role: Role, kafka: KafkaConfig) -> Result<KafkaConfig, ConfigError> {
+    match (role, kafka) {
+        (Role::Api | Role::Consumer | Role::Scheduler, KafkaConfig::Embedded) => {
+            let binary = role.binary();
+            let reason = format!("{binary} shares its events with others and needs host:port,…");
+            Err(ConfigError::bad("kafka", reason))
+        }
+        (_, kafka) => Ok(kafka),
     }
 }
 
@@ -158,6 +187,12 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, BadValue> {
 pub(super) fn existing_file(text: &str) -> Result<PathBuf, BadValue> {
     let found = fs::metadata(text).map_err(BadValue::MissingFile)?;
     if found.is_file() { Ok(text.into()) } else { Err(BadValue::NotAFile) }
+}
+
+fn is_broker(text: &str) -> bool {
+    let named = |host: &str| !host.is_empty() && !host.contains(['/', ' ', '@']);
+    text.rsplit_once(':')
+        .is_some_and(|(host, port)| named(host) && port.parse::<u16>().is_ok_and(|port| port > 0))
 }
 
 fn has_host(rest: &str) -> bool {

@@ -11,7 +11,7 @@ use crate::support::{parse, refusal};
 fn the_all_in_one_needs_nothing() {
     let config = parse(Role::AllInOne, &[], &[]).unwrap();
     assert_eq!(config.store, StoreConfig::Memory);
-    assert_eq!(config.kafka, KafkaConfig::Off);
+    assert_eq!(config.kafka, KafkaConfig::Embedded);
     assert_eq!(config.public_addr.to_string(), "0.0.0.0:8080");
     assert_eq!(config.internal_addr.to_string(), "0.0.0.0:8081");
     assert_eq!(config.tick, Duration::from_secs(1));
@@ -30,7 +30,7 @@ fn every_option_can_be_a_variable() {
     let seed = tempfile::NamedTempFile::new().unwrap();
     let env = [
         ("DAEGI_STORE", "redis://localhost:6379"),
-        ("DAEGI_KAFKA", "off"),
+        ("DAEGI_KAFKA", "a:9092,[::1]:9093"),
         ("DAEGI_PUBLIC_ADDR", "127.0.0.1:1"),
         ("DAEGI_INTERNAL_ADDR", "[::1]:2"),
         ("DAEGI_TICK_MS", "50"),
@@ -45,6 +45,7 @@ fn every_option_can_be_a_variable() {
     ];
     let config = parse(Role::AllInOne, &[], &env).unwrap();
     assert_eq!(config.store, StoreConfig::Redis("redis://localhost:6379".into()));
+    assert_eq!(config.kafka.brokers(), Some("a:9092,[::1]:9093"));
     assert_eq!(config.internal_addr.to_string(), "[::1]:2");
     assert_eq!(config.tick, Duration::from_millis(50));
     assert_eq!((config.token_count_to_move, config.partitions, config.outbox_max), (0, 64, 1));
@@ -93,8 +94,9 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
             "redis+cluster://a,b",
             "redis+cluster:// is not supported yet, give one redis:// address",
         ),
-        ("kafka", "embedded", "only off is supported so far"),
-        ("kafka", "broker:9092", "only off is supported so far"),
+        ("kafka", "on", "must be embedded, off or host:port,…"),
+        ("kafka", "a:9092,b", "must be embedded, off or host:port,…"),
+        ("kafka", "kafka://a:9092", "must be embedded, off or host:port,…"),
         ("public-addr", "8080", "invalid socket address syntax"),
         ("internal-addr", "localhost", "invalid socket address syntax"),
         ("tick-ms", "49", "49 is not in 50..=60000"),

@@ -40,7 +40,7 @@ fn a_fleet_role_starts_with_what_it_needs() {
     for (role, env) in [
         (Role::Api, vec![STORE, ticket, PASS]),
         (Role::Scheduler, vec![STORE, ticket, ADMIN]),
-        (Role::Consumer, vec![STORE]),
+        (Role::Consumer, vec![STORE, ticket]),
     ] {
         let config = parse(role, &[], &env).unwrap();
         assert_eq!(config.secrets.generated, Vec::<&str>::new(), "{role:?}");
@@ -54,6 +54,17 @@ fn a_fleet_role_refuses_the_memory_store() {
         line,
         "--store (DAEGI_STORE): daegi-consumer shares its lines with others and needs redis://"
     );
+}
+
+#[test]
+fn a_fleet_role_refuses_the_embedded_broker() {
+    let ticket = ticket();
+    let env = [STORE, ADMIN, ("DAEGI_TICKET_SECRETS", ticket.as_str()), PASS];
+    for role in [Role::Api, Role::Consumer, Role::Scheduler] {
+        let line = refusal(role, &["--kafka", "embedded"], &env);
+        assert!(line.starts_with("--kafka (DAEGI_KAFKA): daegi-"), "{line}");
+        assert!(line.ends_with("shares its events with others and needs host:port,…"), "{line}");
+    }
 }
 
 #[test]

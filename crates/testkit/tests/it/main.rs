@@ -1,4 +1,6 @@
-//! The test kit tested: a real Redis through an outage, and a fake one.
+//! The test kit tested: a real Redis through an outage, a fake one, and a real Kafka.
+
+mod kafka;
 
 use std::time::Duration;
 

@@ -1,32 +1,8 @@
-//! The consumer as a process: alive, ready, and gone when told.
+//! From a topic to the store, through the embedded broker.
 
-use std::process::{Command, Stdio};
-use std::time::Duration;
+#![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
-use daegi_testkit::{eventually, free_port};
-
-#[tokio::test]
-async fn it_answers_for_its_health_and_ends_when_told() {
-    let address = format!("127.0.0.1:{}", free_port());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_daegi-consumer"))
-        .env_clear()
-        .env("DAEGI_STORE", "redis://127.0.0.1:1")
-        .env("DAEGI_INTERNAL_ADDR", &address)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let status = async |path: &str| {
-        let answer = reqwest::get(format!("http://{address}{path}")).await;
-        answer.map(|answer| answer.status().as_u16()).ok()
-    };
-    eventually(Duration::from_secs(10), "the consumer is ready", async || {
-        status("/readyz").await == Some(200)
-    })
-    .await;
-    assert_eq!(status("/livez").await, Some(200));
-    assert_eq!(status("/metrics").await, Some(200));
-    assert_eq!(status("/internal/admin/v1/leader").await, Some(404), "it is no scheduler");
-    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(told.success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-}
+mod items;
+mod orders;
+mod pod;
+mod process;

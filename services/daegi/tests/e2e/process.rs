@@ -24,7 +24,7 @@ fn a_bad_value_is_one_line_and_exit_64() {
         (vec!["--partitions", "0"], "--partitions"),
         (vec!["--store", "mysql://x"], "--store"),
         (vec!["--store", "redis+cluster://a,b"], "cluster"),
-        (vec!["--kafka", "broker:9092"], "--kafka"),
+        (vec!["--kafka", "broker"], "--kafka"),
         (vec!["--ticket-secrets", "1:abc"], "--ticket-secrets"),
         (vec!["--pass-key", "/no/such/file"], "--pass-key"),
         (vec!["--nonsense"], "--nonsense"),
@@ -51,6 +51,7 @@ fn help_names_every_variable_and_exits_0() {
 fn sigterm_drains_and_exits_0() {
     let (mut child, banner) = started();
     assert!(banner.contains("/api/v1/item/demo/waiting-queue"), "{banner}");
+    assert!(banner.contains("kcat -b 127.0.0.1:"), "{banner}");
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

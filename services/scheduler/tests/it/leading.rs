@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_runtime::health::Health;
-use daegi_runtime::{AdminToken, Clock, KafkaConfig, Shutdown};
-use daegi_scheduler::{Leader, Leadership, SchedulerDeps};
+use daegi_runtime::{AdminToken, Clock, Shutdown};
+use daegi_scheduler::{Leader, Leadership, Outlet, SchedulerDeps};
 use daegi_store::{Epoch, SharedStore};
 use daegi_testkit::eventually;
 
@@ -32,7 +32,7 @@ impl Replica {
             health: health.part("scheduler"),
             lease: Duration::from_millis(600),
             outbox_max: OUTBOX_MAX,
-            kafka: KafkaConfig::Off,
+            outlet: Outlet::Nowhere,
         };
         let leader = Leader::new(deps, leadership.clone());
         shutdown.spawn("leader", leader.run(shutdown.clone()));

@@ -4,6 +4,7 @@
 
 mod admin;
 mod leading;
+mod relaying;
 mod room;
 mod seeds;
 mod ticks;

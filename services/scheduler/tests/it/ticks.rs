@@ -1,8 +1,7 @@
 //! What one round does.
 
 use daegi_domain::{EndReason, ItemId, Number, UserId};
-use daegi_runtime::KafkaConfig;
-use daegi_scheduler::Relay;
+use daegi_scheduler::{Outlet, Relay};
 use daegi_store::{Error, Place, Standing};
 
 use crate::room::{Room, item};
@@ -178,7 +177,7 @@ async fn a_full_outbox_stops_admission_until_the_relay_has_drained_it() {
     assert_eq!(room.tick().await.outbox_full, 0);
     let report = room.tick().await;
     assert_eq!((report.admitted, report.outbox_full), (0, 1));
-    let relay = Relay::new(room.store.clone(), KafkaConfig::Off);
+    let relay = Relay::new(room.store.clone(), Outlet::Nowhere);
     assert_eq!(relay.step().await.unwrap(), 2);
     assert_eq!(room.tick().await.admitted, 1);
 }
@@ -191,7 +190,7 @@ async fn the_relay_drops_every_event_of_every_partition_when_kafka_is_off() {
         room.join(id, &["kim", "lee"]).await;
     }
     room.tick().await;
-    let relay = Relay::new(room.store.clone(), KafkaConfig::Off);
+    let relay = Relay::new(room.store.clone(), Outlet::Nowhere);
     assert_eq!(relay.step().await.unwrap(), 12);
     assert_eq!(relay.step().await.unwrap(), 0);
     for partition in 0..room.store.partitions() {

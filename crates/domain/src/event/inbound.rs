@@ -1,0 +1,144 @@
+//! What product and order services say. Fields we do not know are accepted, so that they can add
+//! some without asking; fields that are wrong are not.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{EndReason, ItemChange, ItemId, ItemName, UserId};
+
+/// The body of `item.changed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemChanged {
+    /// The item; a number counts as its digits.
+    #[serde(deserialize_with = "text_or_number")]
+    #[schemars(with = "TextOrNumber")]
+    pub item_id: ItemId,
+    /// Its name, for people.
+    pub item_name: ItemName,
+    /// How many are left to sell.
+    pub remain_count: u32,
+    /// Whether its line is open.
+    pub waiting_queue_enabled: bool,
+    /// Whether people wait for it at all; false takes it out.
+    pub is_waiting_queue_target_item: bool,
+    /// Grows with every change of this item; an older one than the stored changes nothing.
+    pub version: u64,
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub occurred_at: String,
+}
+
+/// The body of `order.closed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderClosed {
+    /// The same for every repeat of this event.
+    pub event_id: String,
+    /// The line the person was let in from; a number counts as its digits.
+    #[serde(deserialize_with = "text_or_number")]
+    #[schemars(with = "TextOrNumber")]
+    pub item_id: ItemId,
+    /// Whose order.
+    pub user_id: UserId,
+    /// Their token.
+    pub token: String,
+    /// How the order ended.
+    pub outcome: Outcome,
+    /// When, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub occurred_at: String,
+}
+
+/// How an order ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Outcome {
+    /// It was placed.
+    Completed,
+    /// It was given up.
+    Cancelled,
+}
+
+impl ItemChanged {
+    /// The change of the item; its policy stays what operators made it.
+    pub fn change(&self) -> ItemChange {
+        ItemChange {
+            id: self.item_id.clone(),
+            name: self.item_name.clone(),
+            stock: self.remain_count,
+            enabled: self.waiting_queue_enabled,
+            version: Some(self.version),
+            policy: None,
+        }
+    }
+}
+
+impl From<Outcome> for EndReason {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Completed => Self::Completed,
+            Outcome::Cancelled => Self::Left,
+        }
+    }
+}
+
+/// Only the shape on the wire: an id as most product databases have it.
+struct TextOrNumber;
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "itemId is neither text nor a whole number")]
+enum RawId {
+    Text(String),
+    Number(u64),
+}
+
+fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<ItemId, D::Error> {
+    let text = match RawId::deserialize(from)? {
+        RawId::Text(text) => text,
+        RawId::Number(number) => number.to_string(),
+    };
+    ItemId::parse(&text).map_err(serde::de::Error::custom)
+}
+
+impl JsonSchema for TextOrNumber {
+    fn schema_name() -> Cow<'static, str> {
+        "TextOrNumber".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let text = generator.subschema_for::<ItemId>();
+        json_schema!({ "oneOf": [text, { "type": "integer", "minimum": 0 }] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn changed(id: &Value) -> Result<ItemChanged, serde_json::Error> {
+        serde_json::from_value(json!({
+            "itemId": id, "itemName": "Friday 8 pm", "remainCount": 3,
+            "waitingQueueEnabled": true, "isWaitingQueueTargetItem": true,
+            "version": 7, "occurredAt": "2026-01-01T00:00:00Z", "warehouse": "new here"
+        }))
+    }
+
+    #[test]
+    fn an_item_id_may_be_a_number_and_unknown_fields_do_not_matter() {
+        assert_eq!(changed(&json!(42)).unwrap().change().id.as_str(), "42");
+        assert_eq!(changed(&json!("42")).unwrap(), changed(&json!(42)).unwrap());
+    }
+
+    #[test]
+    fn a_bad_item_id_says_what_is_wrong() {
+        for (id, why) in
+            [(json!("a b"), "' '"), (json!(-1), "neither"), (json!("~daegi.x"), "reserved")]
+        {
+            let error = changed(&id).unwrap_err().to_string();
+            assert!(error.contains(why), "{id}: {error}");
+        }
+    }
+}

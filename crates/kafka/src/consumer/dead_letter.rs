@@ -1,0 +1,25 @@
+//! What nobody can use is kept as it was, with the reason beside it.
+
+use rdkafka::message::Header;
+
+use super::Incoming;
+use crate::{Record, Topics};
+
+/// The original bytes, key and headers; four headers more say why and where from.
+pub(super) fn record(message: &Incoming, reason: &str, topics: &Topics) -> Record {
+    let said = [
+        ("dlq_reason", reason.to_owned()),
+        ("dlq_topic", topics.name(message.topic).to_owned()),
+        ("dlq_partition", message.partition.to_string()),
+        ("dlq_offset", message.offset.to_string()),
+    ];
+    let headers = said.iter().fold(message.headers.clone(), |headers, (key, value)| {
+        headers.insert(Header { key, value: Some(value) })
+    });
+    Record {
+        topic: topics.dead_letters(message.topic),
+        key: message.key.clone(),
+        body: message.body.clone(),
+        headers,
+    }
+}

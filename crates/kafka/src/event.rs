@@ -1,0 +1,79 @@
+//! Which event goes to which topic, under which key.
+
+use daegi_domain::{ItemChanged, ItemId, OrderClosed, TokenActivated, TokenClosed};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Topic;
+
+/// An event as it travels. All are keyed by their item, so that one item's events stay in order.
+pub trait Event: Serialize + JsonSchema {
+    /// Where it goes.
+    const TOPIC: Topic;
+
+    /// The item it is about.
+    fn item(&self) -> &ItemId;
+
+    /// The same for every repeat.
+    fn id(&self) -> String;
+
+    /// When it happened, RFC 3339.
+    fn time(&self) -> &str;
+}
+
+impl Event for TokenActivated {
+    const TOPIC: Topic = Topic::TokenActivated;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    fn id(&self) -> String {
+        self.event_id.to_string()
+    }
+    fn time(&self) -> &str {
+        &self.activated_at
+    }
+}
+
+impl Event for TokenClosed {
+    const TOPIC: Topic = Topic::TokenClosed;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    fn id(&self) -> String {
+        self.event_id.to_string()
+    }
+    fn time(&self) -> &str {
+        &self.closed_at
+    }
+}
+
+impl Event for ItemChanged {
+    const TOPIC: Topic = Topic::ItemChanged;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    /// A version names one change of one item.
+    fn id(&self) -> String {
+        format!("{}:{}", self.item_id, self.version)
+    }
+    fn time(&self) -> &str {
+        &self.occurred_at
+    }
+}
+
+impl Event for OrderClosed {
+    const TOPIC: Topic = Topic::OrderClosed;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    fn id(&self) -> String {
+        self.event_id.clone()
+    }
+    fn time(&self) -> &str {
+        &self.occurred_at
+    }
+}

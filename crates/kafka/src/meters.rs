@@ -1,0 +1,8 @@
+//! The names of all metrics of the consumer loop, each with what it counts.
+
+/// Messages whose effect is there, by topic.
+pub const APPLIED: &str = "daegi_consumer_applied_total";
+/// Messages that went to the dead letters, by topic.
+pub const DEAD_LETTERS: &str = "daegi_consumer_dead_letters_total";
+/// Attempts that had to be repeated because something was away, by topic.
+pub const RETRIES: &str = "daegi_consumer_retries_total";

@@ -1,0 +1,42 @@
+//! The committed contract is what the types say.
+
+use std::fs;
+use std::path::PathBuf;
+
+use daegi_kafka::{Topic, schema};
+use serde_json::Value;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
+}
+
+#[test]
+fn the_committed_schemas_are_those_of_the_types() {
+    for schema in schema::all() {
+        let committed = fs::read_to_string(folder().join(&schema.file)).unwrap_or_default();
+        // Compared as JSON: the order of keys depends on features other crates ask for.
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+        assert!(
+            parsed(&committed) == parsed(&schema.text),
+            "schemas/{} is out of date: cargo run -p daegi-kafka --example schemas",
+            schema.file
+        );
+    }
+}
+
+#[test]
+fn every_event_is_in_the_asyncapi_document_with_its_schema() {
+    let document = fs::read_to_string(folder().join("asyncapi.yaml")).unwrap();
+    for (topic, schema) in Topic::ALL.into_iter().zip(schema::all()) {
+        assert!(document.contains(&format!("address: {topic}\n")), "{topic}");
+        assert!(document.contains(&format!("$ref: ./{}\n", schema.file)), "{}", schema.file);
+    }
+}
+
+#[test]
+fn what_comes_in_may_have_more_fields_than_we_know() {
+    for schema in schema::all() {
+        let schema: Value = serde_json::from_str(&schema.text).unwrap();
+        assert_eq!(schema.get("additionalProperties"), None);
+    }
+}

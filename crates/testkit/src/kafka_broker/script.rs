@@ -1,0 +1,105 @@
+//! `infra/kafka/broker.sh` as a child process that obeys its stdin.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, bail};
+use tokio::task::spawn_blocking;
+
+/// What the script prints when everything answers, before the addresses.
+const READY: &str = "DAEGI_KAFKA=";
+
+/// The script's exit codes, as its `--help` lists them.
+const TOOLS_MISSING: i32 = 69;
+const PORT_TAKEN: i32 = 75;
+
+/// A running script. It ends its broker when our end of its stdin closes, whatever the reason, so
+/// that no broker outlives its test.
+#[derive(Debug)]
+pub(super) struct Script(Child);
+
+/// How a start went, if it went as it may.
+#[derive(Debug)]
+pub(super) enum Launch {
+    Ready(Script),
+    PortTaken,
+}
+
+/// Java or Maven are not installed; the script's own words.
+#[derive(Debug)]
+pub(super) struct Missing(String);
+
+impl Script {
+    /// Starts the script and waits until it says that the broker is ready. Its own deadline
+    /// bounds the wait.
+    pub(super) async fn run(port: u16, dir: &Path) -> anyhow::Result<Launch> {
+        let complaints = dir.join("complaints.txt");
+        let mut script = Self(spawn(port, dir, &complaints).context("cannot run broker.sh")?);
+        let stdout = script.0.stdout.take().context("broker.sh has no stdout")?;
+        if spawn_blocking(move || says_ready(stdout)).await?? {
+            return Ok(Launch::Ready(script));
+        }
+        let code = script.0.wait()?.code();
+        let words = std::fs::read_to_string(complaints)?;
+        match code {
+            Some(PORT_TAKEN) => Ok(Launch::PortTaken),
+            Some(TOOLS_MISSING) => Err(Missing(words.trim().to_owned()).into()),
+            _ => bail!("kafka did not start: {}", words.trim()),
+        }
+    }
+
+    /// Closes the script's stdin, at which it stops the broker cleanly.
+    pub(super) fn stop(self) {
+        drop(self);
+    }
+
+    /// Lets the script kill the broker.
+    pub(super) fn kill(mut self) {
+        if let Some(stdin) = &mut self.0.stdin {
+            // Fails only for a script that is gone already.
+            let _ = writeln!(stdin, "kill");
+        }
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        // `wait` closes stdin first. It fails only for a script that is gone already.
+        let _ = self.0.wait();
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+fn spawn(port: u16, dir: &Path, complaints: &Path) -> io::Result<Child> {
+    Command::new(path())
+        .args(["--stdin", "--keep", "--port", &port.to_string(), "--data"])
+        .arg(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(File::create(complaints)?)
+        .spawn()
+}
+
+fn path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infra/kafka/broker.sh")
+}
+
+/// Reads until the ready line; `false` if the script ended without it.
+fn says_ready(stdout: ChildStdout) -> io::Result<bool> {
+    for line in BufReader::new(stdout).lines() {
+        if line?.starts_with(READY) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,64 @@
+//! What order services say about orders.
+
+use daegi_domain::{EndReason, OrderClosed, Outcome, Ticket, UserId};
+use daegi_kafka::{Record, Topics};
+use daegi_runtime::Clock;
+use daegi_store::{Joined, Standing};
+use daegi_testkit::eventually;
+
+use crate::pod::{Pod, SOON, changed, item};
+
+/// Two people inside, by the leader's hand.
+async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
+    let (concert, now) = (item("concert"), Clock::system().now_ms());
+    let (store, settings) = (&pod.store, pod.store.settings().await.unwrap());
+    store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
+    let joined = store.join(&concert, users, &settings, now).await.unwrap();
+    let epoch = store.begin_term().await.unwrap();
+    store.admit(epoch, &concert, 10, 1_000, now).await.unwrap();
+    let ticket = |(joined, user): (Joined, &UserId)| match joined {
+        Joined::At { number, .. } => Ticket { item: item("concert"), user: user.clone(), number },
+        Joined::Refused(refusal) => panic!("refused: {refusal:?}"),
+    };
+    joined.into_iter().zip(users).map(ticket).collect()
+}
+
+fn closed(pod: &Pod, ticket: &Ticket, outcome: Outcome) -> Record {
+    let event = OrderClosed {
+        event_id: format!("order-{}", ticket.number.0),
+        item_id: ticket.item.clone(),
+        user_id: ticket.user.clone(),
+        token: pod.ticket_keys.token(ticket),
+        outcome,
+        occurred_at: "2026-01-01T00:00:00Z".into(),
+    };
+    Record::event(&event, &Topics::default()).unwrap()
+}
+
+async fn ended(pod: &Pod, ticket: &Ticket, reason: EndReason) {
+    let asked = [(ticket.user.clone(), ticket.number)];
+    eventually(SOON, "the ticket has ended", async || {
+        let now = Clock::system().now_ms();
+        let standings = pod.store.resolve(&ticket.item, &asked, now).await.unwrap();
+        standings[0] == Standing::Ended(reason)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_order_frees_the_slot_and_a_forged_one_does_not() {
+    let pod = Pod::start();
+    let users = ["kim", "lee"].map(|name| UserId::parse(name).unwrap());
+    let [kim, lee] = inside(&pod, &users).await.try_into().unwrap();
+    // Kim's event names Lee: poison, and the events behind it still take effect.
+    let mut forged = closed(&pod, &kim, Outcome::Completed);
+    let body = String::from_utf8(forged.body.unwrap()).unwrap();
+    forged.body = Some(body.replace(r#""userId":"kim""#, r#""userId":"lee""#).into_bytes());
+    pod.publish(&[forged, closed(&pod, &lee, Outcome::Completed)]).await;
+    ended(&pod, &lee, EndReason::Completed).await;
+    assert_eq!(pod.store.counts(&[item("concert")]).await.unwrap()[0].entered, 1);
+    let cancelled = closed(&pod, &kim, Outcome::Cancelled);
+    pod.publish(&[cancelled.clone(), cancelled]).await;
+    ended(&pod, &kim, EndReason::Left).await;
+    pod.stop().await;
+}

@@ -1,0 +1,80 @@
+//! One consumer on a memory store and a broker of its own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use daegi_consumer::ConsumerDeps;
+use daegi_domain::{Item, ItemChanged, ItemId, ItemName, Settings, TicketKeys};
+use daegi_kafka::{EmbeddedBroker, Publisher, Record, Topics};
+use daegi_runtime::{Clock, Health, Shutdown};
+use daegi_store::{MemoryStore, SharedStore};
+use daegi_testkit::eventually;
+
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+pub(crate) struct Pod {
+    pub(crate) store: SharedStore,
+    pub(crate) ticket_keys: TicketKeys,
+    publisher: Publisher,
+    shutdown: Shutdown,
+    _broker: EmbeddedBroker,
+}
+
+pub(crate) fn item(id: &str) -> ItemId {
+    ItemId::parse(id).unwrap()
+}
+
+pub(crate) fn changed(id: &str, stock: u32, version: u64) -> ItemChanged {
+    ItemChanged {
+        item_id: item(id),
+        item_name: ItemName::parse("Friday 8 pm").unwrap(),
+        remain_count: stock,
+        waiting_queue_enabled: true,
+        is_waiting_queue_target_item: true,
+        version,
+        occurred_at: "2026-01-01T00:00:00Z".into(),
+    }
+}
+
+impl Pod {
+    pub(crate) fn start() -> Self {
+        let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
+        let settings = Settings { token_count_to_move: 1, tick_ms: 1000 };
+        let store: SharedStore = Arc::new(MemoryStore::new(4, settings));
+        let (shutdown, ticket_keys) = (Shutdown::new(), TicketKeys::generate());
+        let deps = ConsumerDeps {
+            store: store.clone(),
+            ticket_keys: ticket_keys.clone(),
+            clock: Clock::system(),
+            health: Health::new(&shutdown).part("consumer"),
+        };
+        daegi_consumer::start(Some(broker.bootstrap_servers()), deps, &shutdown).unwrap();
+        let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
+        Self { store, ticket_keys, publisher, shutdown, _broker: broker }
+    }
+
+    pub(crate) async fn publish(&self, records: &[Record]) {
+        self.publisher.publish(records).await.unwrap();
+    }
+
+    pub(crate) async fn changes(&self, events: &[ItemChanged]) {
+        let topics = Topics::default();
+        let records: Vec<_> =
+            events.iter().map(|event| Record::event(event, &topics).unwrap()).collect();
+        self.publish(&records).await;
+    }
+
+    /// Waits until an item is as expected.
+    pub(crate) async fn until(&self, id: &str, expected: impl Fn(Option<&Item>) -> bool) {
+        eventually(SOON, &format!("{id} is as expected"), async || {
+            expected(self.store.item(&item(id)).await.unwrap().as_ref())
+        })
+        .await;
+    }
+
+    pub(crate) async fn stop(self) {
+        self.shutdown.now();
+        self.shutdown.wait(SOON).await.unwrap();
+        assert!(!self.shutdown.has_failed());
+    }
+}
