@@ -1,4 +1,4 @@
-//! The consumer as a process: alive, ready, and gone when told.
+//! The consumer as a process, while its store is away.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use daegi_testkit::{eventually, free_port};
 
 #[tokio::test]
-async fn it_answers_for_its_health_and_ends_when_told() {
+async fn without_its_store_it_is_alive_but_not_ready_and_ends_when_told() {
     let address = format!("127.0.0.1:{}", free_port());
     let mut child = Command::new(env!("CARGO_BIN_EXE_daegi-consumer"))
         .env_clear()
@@ -20,11 +20,11 @@ async fn it_answers_for_its_health_and_ends_when_told() {
         let answer = reqwest::get(format!("http://{address}{path}")).await;
         answer.map(|answer| answer.status().as_u16()).ok()
     };
-    eventually(Duration::from_secs(10), "the consumer is ready", async || {
-        status("/readyz").await == Some(200)
+    eventually(Duration::from_secs(10), "the consumer is alive", async || {
+        status("/livez").await == Some(200)
     })
     .await;
-    assert_eq!(status("/livez").await, Some(200));
+    assert_eq!(status("/readyz").await, Some(503), "its store is away");
     assert_eq!(status("/metrics").await, Some(200));
     assert_eq!(status("/internal/admin/v1/leader").await, Some(404), "it is no scheduler");
     let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
