@@ -3,12 +3,12 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use daegi_testkit::{eventually, free_port};
+use daegi_testkit::{Process, eventually, free_port};
 
 #[tokio::test]
 async fn without_its_store_it_is_alive_but_not_ready_and_ends_when_told() {
     let address = format!("127.0.0.1:{}", free_port());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_daegi-consumer"))
+    let child = Command::new(env!("CARGO_BIN_EXE_daegi-consumer"))
         .env_clear()
         .env("DAEGI_STORE", "redis://127.0.0.1:1")
         .env("DAEGI_INTERNAL_ADDR", &address)
@@ -16,6 +16,7 @@ async fn without_its_store_it_is_alive_but_not_ready_and_ends_when_told() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let mut child = Process::from(child);
     let status = async |path: &str| {
         let answer = reqwest::get(format!("http://{address}{path}")).await;
         answer.map(|answer| answer.status().as_u16()).ok()

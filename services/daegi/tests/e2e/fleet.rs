@@ -1,10 +1,10 @@
 //! The fleet as it is deployed: one process per role, two of those that scale, one Redis.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use daegi_testkit::{Redis, eventually, free_port};
+use daegi_testkit::{Process, Redis, eventually, free_port};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -18,16 +18,9 @@ const PASS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
 
 /// One process of the fleet; killed with the test.
 struct Member {
-    child: Child,
+    child: Process,
     public: String,
     internal: String,
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn binary(name: &str) -> PathBuf {
@@ -53,7 +46,11 @@ fn member(name: &str, redis: &Redis) -> Member {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    Member { child, public: format!("http://{public}"), internal: format!("http://{internal}") }
+    Member {
+        child: child.into(),
+        public: format!("http://{public}"),
+        internal: format!("http://{internal}"),
+    }
 }
 
 async fn admin(http: &Client, member: &Member, method: Method, path: &str, body: Value) -> Value {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use daegi_testkit::free_port;
+use daegi_testkit::{Process, free_port};
 
 fn daegi(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daegi"));
@@ -107,14 +107,15 @@ fn a_taken_port_is_one_clear_line() {
 }
 
 /// The process on free ports, and what it printed until its commands to copy were out.
-fn started() -> (Child, String) {
+fn started() -> (Process, String) {
     let address = |port: u16| format!("127.0.0.1:{port}");
     let (public, internal) = (address(free_port()), address(free_port()));
-    let mut child = daegi(&["--public-addr", &public, "--internal-addr", &internal])
+    let child = daegi(&["--public-addr", &public, "--internal-addr", &internal])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let mut child = Process::from(child);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
     while !banner.contains("tokenCountToMove=3'") {

@@ -1,0 +1,35 @@
+//! Child processes that do not outlive their test.
+
+use std::ops::{Deref, DerefMut};
+use std::process::Child;
+
+/// A child process, killed when the test that started it ends, also by a panic.
+#[derive(Debug)]
+pub struct Process(Child);
+
+impl From<Child> for Process {
+    fn from(child: Child) -> Self {
+        Self(child)
+    }
+}
+
+impl Deref for Process {
+    type Target = Child;
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Process {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended already cannot be killed, which is what was wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
