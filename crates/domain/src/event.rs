@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{EndReason, ItemId, Millis, Number, Ticket, TicketKeys, UserId, rfc3339};
+use crate::{EndReason, ItemId, Millis, Number, Ticket, TicketKeys, Topic, UserId, rfc3339};
 
 /// The namespace of event ids; fixed for ever, or repeats would look like news.
 const EVENT_IDS: Uuid = Uuid::from_u128(0x6461_6567_6921_4576_8e74_4964_7321_0001);
@@ -86,8 +86,8 @@ impl LineEvent {
     /// An id derived from what happened to which ticket, so that a repeat has the same one.
     pub fn id(&self, item: &ItemId) -> Uuid {
         let (kind, number) = match self {
-            Self::Activated { number, .. } => ("token.activated", number),
-            Self::Closed { number, .. } => ("token.closed", number),
+            Self::Activated { number, .. } => (Topic::TokenActivated, number),
+            Self::Closed { number, .. } => (Topic::TokenClosed, number),
         };
         Uuid::new_v5(&EVENT_IDS, format!("{kind}\n{item}\n{number}").as_bytes())
     }

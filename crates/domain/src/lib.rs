@@ -14,6 +14,7 @@
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
 //! | [`event`] | what the rest of the company is told, and what it tells us |
+//! | [`topic`] | where those events travel |
 
 pub mod event;
 pub mod ids;
@@ -25,6 +26,7 @@ pub mod policy;
 pub mod rate;
 pub mod ticket;
 pub mod token;
+pub mod topic;
 
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
@@ -37,6 +39,7 @@ pub use policy::{Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};
 pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
+pub use topic::{Topic, TopicName, TopicNameError, TopicTaken, Topics};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = u64;

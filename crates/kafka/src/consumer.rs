@@ -18,6 +18,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use daegi_domain::{Topic, Topics};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
@@ -26,12 +27,9 @@ use rdkafka::message::BorrowedMessage;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{self, Quiet};
-use crate::{Publisher, Result, Topic, Topics};
+use crate::{Publisher, Result};
 pub use incoming::Incoming;
 use partition::Work;
-
-/// Replicas of the consumer share the work under this name.
-const GROUP: &str = "daegi-consumer";
 
 /// How many messages are under way at most: what bounds memory while the store is slow.
 const CHUNK: usize = 500;
@@ -41,6 +39,17 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// How long the broker has to hear the last offsets of a process that ends.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+
+/// Where messages come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The brokers, which need not be there yet.
+    pub brokers: String,
+    /// What the topics are called there.
+    pub topics: Topics,
+    /// Replicas of a consumer share the work under this name.
+    pub group: String,
+}
 
 /// Why a message had no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,13 +81,14 @@ pub struct Consumer<E> {
 }
 
 impl<E: Effect> Consumer<E> {
-    /// A consumer at these brokers, which need not be there yet.
+    /// A consumer of this source.
     ///
     /// # Errors
     /// If librdkafka refuses the addresses.
-    pub fn new(brokers: &str, topics: Topics, effect: E) -> Result<Self> {
-        let consumer: StreamConsumer<Quiet> = client::config(brokers)
-            .set("group.id", GROUP)
+    pub fn new(source: Source, effect: E) -> Result<Self> {
+        let Source { brokers, topics, group } = source;
+        let consumer: StreamConsumer<Quiet> = client::config(&brokers)
+            .set("group.id", group)
             // A new group begins with everything there is: the compacted topic is the catalogue.
             .set("auto.offset.reset", "earliest")
             // librdkafka commits by itself, every few seconds and when it gives partitions away,
@@ -91,7 +101,7 @@ impl<E: Effect> Consumer<E> {
             .set("topic.metadata.refresh.interval.ms", "10000")
             .create_with_context(Quiet)?;
         consumer.subscribe(&Topic::IN.map(|topic| topics.name(topic)))?;
-        let dead_letters = Publisher::new(brokers)?;
+        let dead_letters = Publisher::new(&brokers)?;
         Ok(Self { consumer, work: Work::new(effect, dead_letters, topics) })
     }
 

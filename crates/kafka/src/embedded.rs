@@ -2,11 +2,12 @@
 //! loopback, so `kcat` and everybody else can talk to it, and it forgets everything with the
 //! process.
 
+use daegi_domain::{Topic, Topics};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, Producer};
 
 use crate::client::{self, Quiet};
-use crate::{Error, Result, Topic, Topics};
+use crate::{Error, Result};
 
 /// Enough to see that order is per key, few enough to read.
 const PARTITIONS: i32 = 3;

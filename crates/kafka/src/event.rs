@@ -1,10 +1,8 @@
 //! Which event goes to which topic, under which key.
 
-use daegi_domain::{ItemChanged, ItemId, OrderClosed, TokenActivated, TokenClosed};
+use daegi_domain::{ItemChanged, ItemId, OrderClosed, TokenActivated, TokenClosed, Topic};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::Topic;
 
 /// An event as it travels. All are keyed by their item, so that one item's events stay in order.
 pub trait Event: Serialize + JsonSchema {

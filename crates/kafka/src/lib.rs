@@ -7,11 +7,9 @@
 //!   First deliveries of one key are in order either way.
 //! - **Read means done**: an offset is stored after the effect. What can never have one becomes a
 //!   dead letter, what cannot yet is waited for; nothing is skipped.
-//! - **One list of topics**: [`Topic`] is the only place that knows a topic's name.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`topic`] | the topics, their names and dead letters |
 //! | [`event`] | which event goes to which topic, under which key |
 //! | [`schema`] | the JSON Schema of each event, kept in `schemas/` |
 //! | [`record`] | a message to be published, with CloudEvents headers |
@@ -29,12 +27,10 @@ pub mod meters;
 pub mod producer;
 pub mod record;
 pub mod schema;
-pub mod topic;
 
-pub use consumer::{Consumer, Effect, Failure, Incoming};
+pub use consumer::{Consumer, Effect, Failure, Incoming, Source};
 pub use embedded::EmbeddedBroker;
 pub use error::{Error, Result};
 pub use event::Event;
 pub use producer::Publisher;
 pub use record::Record;
-pub use topic::{Topic, Topics};

@@ -1,8 +1,9 @@
 //! A message to be published.
 
+use daegi_domain::Topics;
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::{Event, Result, Topics};
+use crate::{Event, Result};
 
 /// Says who wrote an event, to readers who hear from many.
 const SOURCE: &str = "/daegi";

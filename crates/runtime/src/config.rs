@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::FromArgMatches;
+use daegi_domain::Topics;
 
 pub use error::ConfigError;
 pub use secrets::{AdminToken, Secrets};
@@ -49,6 +50,10 @@ pub struct Config {
     pub store: StoreConfig,
     /// Where events go.
     pub kafka: KafkaConfig,
+    /// What the topics are called.
+    pub topics: Topics,
+    /// The name under which consumers share their work.
+    pub consumer_group: String,
     /// Where people are answered.
     pub public_addr: SocketAddr,
     /// Where health, metrics, the admin API and services are answered.
@@ -141,9 +146,12 @@ impl Config {
         }
     }
 
-    fn resolve(role: Role, options: Options) -> Result<Self, ConfigError> {
+    fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
+        let topics = options.topics()?;
         Ok(Self {
             role,
+            topics,
+            consumer_group: options.consumer_group,
             store: value::store_for(role, options.store)?,
             kafka: value::kafka_for(role, options.kafka)?,
             public_addr: options.public_addr,

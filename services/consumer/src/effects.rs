@@ -1,7 +1,7 @@
 //! What each event does to the store.
 
-use daegi_domain::{ItemChanged, ItemId, OrderClosed};
-use daegi_kafka::{Effect, Failure, Incoming, Topic};
+use daegi_domain::{ItemChanged, ItemId, OrderClosed, Topic};
+use daegi_kafka::{Effect, Failure, Incoming};
 use serde::de::DeserializeOwned;
 
 use crate::ConsumerDeps;

@@ -20,7 +20,7 @@ pub mod error;
 use std::pin::pin;
 
 use daegi_domain::TicketKeys;
-use daegi_kafka::{Consumer, Topics};
+use daegi_kafka::{Consumer, Source};
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, guarded, serve};
 use daegi_runtime::{Clock, Config, Health, Shutdown};
@@ -43,14 +43,24 @@ pub struct ConsumerDeps {
     pub health: Part,
 }
 
-/// Starts to read from these brokers, if there are any.
+/// What a configuration says is to be read, if anything.
+#[must_use]
+pub fn source(config: &Config) -> Option<Source> {
+    Some(Source {
+        brokers: config.kafka.brokers()?.to_owned(),
+        topics: config.topics.clone(),
+        group: config.consumer_group.clone(),
+    })
+}
+
+/// Starts to read, if there is anything to read.
 ///
 /// # Errors
 /// If librdkafka refuses the brokers' addresses. Brokers that are away are waited for.
-pub fn start(brokers: Option<&str>, deps: ConsumerDeps, shutdown: &Shutdown) -> Result<(), Error> {
+pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) -> Result<(), Error> {
     let health = deps.health.clone();
-    if let Some(brokers) = brokers {
-        let consumer = Consumer::new(brokers, Topics::default(), Effects::new(deps))?;
+    if let Some(source) = source {
+        let consumer = Consumer::new(source, Effects::new(deps))?;
         shutdown.spawn("consumer", consumer.run(shutdown.token().clone()));
     } else {
         tracing::info!("kafka is off, no events are read");
@@ -77,7 +87,7 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     };
     let ticket_keys = config.secrets.ticket_keys.clone();
     let deps = ConsumerDeps { store, ticket_keys, clock: Clock::system(), health: part };
-    start(config.kafka.brokers(), deps, &shutdown)?;
+    start(source(&config), deps, &shutdown)?;
     serving.await;
     Ok(())
 }

@@ -4,8 +4,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use daegi_domain::ItemId;
-use daegi_kafka::Topic;
+use daegi_domain::{ItemId, Topic, Topics};
 use daegi_runtime::{Config, StoreConfig};
 use tokio::net::TcpListener;
 
@@ -21,6 +20,7 @@ pub struct Banner {
     bearer: String,
     /// Where events go, unless they go nowhere.
     brokers: Option<String>,
+    topics: Topics,
     generated: Vec<&'static str>,
     outlived: bool,
     /// An item to try.
@@ -43,6 +43,7 @@ impl Banner {
             internal: url(&listeners.internal, config.internal_addr),
             bearer,
             brokers: config.kafka.brokers().map(ToOwned::to_owned),
+            topics: config.topics.clone(),
             generated: secrets.generated.clone(),
             outlived: config.store != StoreConfig::Memory,
             item: None,
@@ -51,7 +52,7 @@ impl Banner {
 
     fn events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(brokers) = &self.brokers else { return Ok(()) };
-        let topic = Topic::TokenActivated;
+        let topic = self.topics.name(Topic::TokenActivated);
         writeln!(f, "\n  listen as the order service to who is let in:\n")?;
         writeln!(f, "kcat -b {brokers} -C -t {topic} -f '%h %s\\n'")
     }

@@ -18,7 +18,7 @@ use std::pin::pin;
 use daegi_api::{Api, ApiDeps, Behind};
 use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
-use daegi_kafka::{EmbeddedBroker, Topics};
+use daegi_kafka::EmbeddedBroker;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::Limits;
 use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
@@ -66,7 +66,7 @@ fn embedded(config: &mut Config) -> Result<Option<EmbeddedBroker>, Error> {
     if config.kafka != KafkaConfig::Embedded {
         return Ok(None);
     }
-    let broker = EmbeddedBroker::start(&Topics::default())?;
+    let broker = EmbeddedBroker::start(&config.topics)?;
     config.kafka = KafkaConfig::Brokers(broker.bootstrap_servers().to_owned());
     Ok(Some(broker))
 }
@@ -109,7 +109,7 @@ fn start(
     let Api { public, internal } = daegi_api::start(api, shutdown);
     let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
-    daegi_consumer::start(config.kafka.brokers(), consumer, shutdown).map_err(at_start)?;
+    daegi_consumer::start(daegi_consumer::source(config), consumer, shutdown).map_err(at_start)?;
     Ok(Api { public, internal: internal.merge(admin) })
 }
 

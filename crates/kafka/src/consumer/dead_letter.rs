@@ -1,9 +1,10 @@
 //! What nobody can use is kept as it was, with the reason beside it.
 
+use daegi_domain::Topics;
 use rdkafka::message::Header;
 
 use super::Incoming;
-use crate::{Record, Topics};
+use crate::Record;
 
 /// The original bytes, key and headers; four headers more say why and where from.
 pub(super) fn record(message: &Incoming, reason: &str, topics: &Topics) -> Record {

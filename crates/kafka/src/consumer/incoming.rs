@@ -2,7 +2,7 @@
 
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use crate::{Topic, Topics};
+use daegi_domain::{Topic, Topics};
 
 /// A message and where it came from.
 #[derive(Debug, Clone)]

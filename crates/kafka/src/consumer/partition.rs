@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use daegi_domain::Topics;
 use metrics::counter;
 use rdkafka::consumer::{Consumer as _, StreamConsumer};
 use tokio_util::sync::CancellationToken;
 
 use super::{Effect, Failure, Incoming, dead_letter};
 use crate::client::Quiet;
-use crate::{Publisher, Topics, meters};
+use crate::{Publisher, meters};
 
 /// The first pause before an effect is tried again; doubles up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);

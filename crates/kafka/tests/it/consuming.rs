@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use daegi_kafka::{Consumer, Effect, EmbeddedBroker, Failure, Incoming, Publisher, Record, Topics};
+use daegi_domain::Topics;
+use daegi_kafka::{Consumer, Effect, EmbeddedBroker, Failure, Incoming, Publisher, Record, Source};
 use daegi_testkit::eventually;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,8 +49,12 @@ struct Running {
 impl Running {
     fn start(broker: &EmbeddedBroker, notes: &Notes) -> Self {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let topics = Topics::default();
-        let consumer = Consumer::new(broker.bootstrap_servers(), topics, notes.clone()).unwrap();
+        let source = Source {
+            brokers: broker.bootstrap_servers().to_owned(),
+            topics: Topics::default(),
+            group: "readers".to_owned(),
+        };
+        let consumer = Consumer::new(source, notes.clone()).unwrap();
         tasks.spawn(consumer.run(stop.clone()));
         tasks.close();
         Self { stop, tasks }

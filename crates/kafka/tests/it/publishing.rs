@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use daegi_domain::{ItemId, Number, Ticket, TicketKeys, TokenActivated, UserId};
-use daegi_kafka::{EmbeddedBroker, Error, Publisher, Record, Topics};
+use daegi_domain::{ItemId, Number, Ticket, TicketKeys, TokenActivated, Topics, UserId};
+use daegi_kafka::{EmbeddedBroker, Error, Publisher, Record};
 use uuid::Uuid;
 
 use crate::reader::read;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use daegi_kafka::{Topic, schema};
+use daegi_domain::Topic;
+use daegi_kafka::schema;
 use serde_json::Value;
 
 fn folder() -> PathBuf {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory, Parser, value_parser};
-use daegi_domain::{PassKeys, TicketKeys};
+use daegi_domain::{PassKeys, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
-use super::{AdminToken, Role, source};
+use super::{AdminToken, ConfigError, Role, source};
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
@@ -21,6 +21,27 @@ pub(super) struct Options {
     /// Where events go: `host:port,…`, `off`, or `embedded` (one process only).
     #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
     pub(super) kafka: KafkaConfig,
+
+    /// What `item.changed` is called here.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_item_changed: Option<TopicName>,
+
+    /// What `order.closed` is called here.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_order_closed: Option<TopicName>,
+
+    /// What `token.activated` is called here.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_token_activated: Option<TopicName>,
+
+    /// What `token.closed` is called here.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_token_closed: Option<TopicName>,
+
+    /// The name under which consumers share their work. Installations on one cluster need
+    /// different ones, and different topics.
+    #[arg(long, value_name = "NAME", default_value = "daegi-consumer")]
+    pub(super) consumer_group: String,
 
     /// The address that people reach.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8080")]
@@ -87,6 +108,23 @@ pub(super) struct Options {
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
     pub(super) seed_items: Option<PathBuf>,
+}
+
+impl Options {
+    /// What the topics are called, defaults included.
+    pub(super) fn topics(&mut self) -> Result<Topics, ConfigError> {
+        let given = [
+            (Topic::ItemChanged, self.topic_item_changed.take()),
+            (Topic::OrderClosed, self.topic_order_closed.take()),
+            (Topic::TokenActivated, self.topic_token_activated.take()),
+            (Topic::TokenClosed, self.topic_token_closed.take()),
+        ];
+        let renamed = given.into_iter().filter_map(|(topic, name)| Some((topic, name?)));
+        Topics::renamed(renamed).map_err(|taken| {
+            let option = format!("topic-{}", taken.0.event_type().replace('.', "-"));
+            ConfigError::bad(&option, taken)
+        })
+    }
 }
 
 /// The command line of a role: its name, its defaults, and the variables beside the options.

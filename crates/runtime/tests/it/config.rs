@@ -114,6 +114,16 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
             "is no log filter: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5",
         ),
         ("log-format", "xml", "must be text or json"),
+        (
+            "topic-item-changed",
+            "items, please",
+            "must be 1 to 245 of A-Z a-z 0-9 . _ - and not only dots",
+        ),
+        (
+            "topic-token-closed",
+            "item.changed.dlq",
+            "must not be the name of another topic, nor of dead letters",
+        ),
         ("seed-items", "/", "is not a file"),
         (
             "seed-items",

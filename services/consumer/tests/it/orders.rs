@@ -1,7 +1,7 @@
 //! What order services say about orders.
 
-use daegi_domain::{EndReason, OrderClosed, Outcome, Ticket, UserId};
-use daegi_kafka::{Record, Topics};
+use daegi_domain::{EndReason, OrderClosed, Outcome, Ticket, Topics, UserId};
+use daegi_kafka::Record;
 use daegi_runtime::Clock;
 use daegi_store::{Joined, Standing};
 use daegi_testkit::eventually;

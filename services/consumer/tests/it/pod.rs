@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_consumer::ConsumerDeps;
-use daegi_domain::{Item, ItemChanged, ItemId, ItemName, Settings, TicketKeys};
-use daegi_kafka::{EmbeddedBroker, Publisher, Record, Topics};
+use daegi_domain::{Item, ItemChanged, ItemId, ItemName, Settings, TicketKeys, Topics};
+use daegi_kafka::{EmbeddedBroker, Publisher, Record, Source};
 use daegi_runtime::{Clock, Health, Shutdown};
 use daegi_store::{MemoryStore, SharedStore};
 use daegi_testkit::eventually;
@@ -48,7 +48,12 @@ impl Pod {
             clock: Clock::system(),
             health: Health::new(&shutdown).part("consumer"),
         };
-        daegi_consumer::start(Some(broker.bootstrap_servers()), deps, &shutdown).unwrap();
+        let source = Source {
+            brokers: broker.bootstrap_servers().to_owned(),
+            topics: Topics::default(),
+            group: "pods".to_owned(),
+        };
+        daegi_consumer::start(Some(source), deps, &shutdown).unwrap();
         let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
         Self { store, ticket_keys, publisher, shutdown, _broker: broker }
     }

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use daegi_kafka::{EmbeddedBroker, Publisher, Record, Topics};
+use daegi_domain::Topics;
+use daegi_kafka::{EmbeddedBroker, Publisher, Record};
 use daegi_testkit::eventually;
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{Consumer, StreamConsumer};

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{ItemId, LineEvent, Ticket, TicketKeys, TokenActivated, TokenClosed};
-use daegi_kafka::{Publisher, Record, Result, Topic, Topics};
+use daegi_domain::{
+    ItemId, LineEvent, Ticket, TicketKeys, TokenActivated, TokenClosed, Topic, Topics,
+};
+use daegi_kafka::{Publisher, Record, Result};
 use daegi_runtime::Config;
 use daegi_store::OutboxBatch;
 use metrics::counter;
@@ -42,7 +44,7 @@ impl Outlet {
     pub fn of(config: &Config) -> Result<Self> {
         let Some(brokers) = config.kafka.brokers() else { return Ok(Self::Nowhere) };
         let publisher = Publisher::new(brokers)?;
-        Ok(Self::kafka(publisher, Topics::default(), config.secrets.ticket_keys.clone()))
+        Ok(Self::kafka(publisher, config.topics.clone(), config.secrets.ticket_keys.clone()))
     }
 
     /// To Kafka, through this publisher; events carry tokens, which the keys write.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use daegi_domain::{Number, TicketKeys, TokenActivated};
-use daegi_kafka::{EmbeddedBroker, Publisher, Topics};
+use daegi_domain::{Number, TicketKeys, TokenActivated, Topics};
+use daegi_kafka::{EmbeddedBroker, Publisher};
 use daegi_scheduler::{Outlet, Relay, RelayError};
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::message::{Headers, Message};
