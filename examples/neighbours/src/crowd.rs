@@ -167,12 +167,6 @@ impl Tally {
     pub fn given_up(&self) -> u32 {
         self.count(Ending::Left) + self.count(Ending::Vanished)
     }
-
-    /// How many waited to the end and got nothing.
-    #[must_use]
-    pub fn in_vain(&self) -> u32 {
-        self.count(Ending::InVain)
-    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use daegi_domain::Topic;
-use rdkafka::ClientConfig;
-use rdkafka::consumer::{Consumer, StreamConsumer};
-use rdkafka::error::KafkaResult;
+use rdkafka::ClientContext;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::consumer::{Consumer, ConsumerContext, StreamConsumer};
+use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::message::{BorrowedMessage, Message};
 use serde::de::DeserializeOwned;
 
@@ -20,7 +21,22 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Reads the events of one topic.
 pub struct Reader {
     topic: String,
-    consumer: StreamConsumer,
+    consumer: StreamConsumer<Calm>,
+}
+
+/// librdkafka repeats itself every second while a broker is away; whoever reads complains once.
+struct Calm;
+
+impl ConsumerContext for Calm {}
+
+impl ClientContext for Calm {
+    fn log(&self, _: RDKafkaLogLevel, _: &str, message: &str) {
+        tracing::trace!(message, "librdkafka");
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::trace!(%error, reason, "librdkafka");
+    }
 }
 
 /// An event and its place in the topic.
@@ -38,7 +54,7 @@ impl Reader {
     /// # Errors
     /// If librdkafka refuses the addresses. Brokers that are away are waited for.
     pub fn new(kafka: &Kafka, topic: Topic, group: &str) -> KafkaResult<Self> {
-        let consumer: StreamConsumer = ClientConfig::new()
+        let consumer: StreamConsumer<Calm> = ClientConfig::new()
             .set("bootstrap.servers", &kafka.brokers)
             .set("client.id", group)
             .set("group.id", group)
@@ -47,7 +63,7 @@ impl Reader {
             // librdkafka commits every few seconds and at the end, but only what `done` stored.
             .set("enable.auto.commit", "true")
             .set("enable.auto.offset.store", "false")
-            .create()?;
+            .create_with_context(Calm)?;
         let topic = kafka.topics.name(topic).to_owned();
         consumer.subscribe(&[&topic])?;
         Ok(Self { topic, consumer })
@@ -55,6 +71,7 @@ impl Reader {
 
     /// Waits for the next event. May be dropped while it waits: nothing is lost.
     pub async fn next<T: DeserializeOwned>(&self) -> Read<T> {
+        let mut complained = false;
         loop {
             match self.consumer.recv().await {
                 Ok(message) => match parsed(&message) {
@@ -63,7 +80,9 @@ impl Reader {
                     Err(error) => tracing::warn!(%error, topic = self.topic, "unusable event"),
                 },
                 Err(error) => {
-                    tracing::debug!(%error, topic = self.topic, "kafka has no message");
+                    if !std::mem::replace(&mut complained, true) {
+                        tracing::warn!(%error, topic = self.topic, "kafka is away, waiting");
+                    }
                     tokio::time::sleep(PAUSE).await;
                 }
             }

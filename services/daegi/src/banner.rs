@@ -71,9 +71,7 @@ impl Banner {
         }
         Ok(())
     }
-}
 
-impl Banner {
     fn addresses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { store, public, internal, .. } = self;
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
@@ -88,7 +86,7 @@ impl Banner {
     }
 
     fn join_and_ask(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = format!("{}/api/v1/item/{}/waiting-queue", self.public, self.item());
+        let line = self.line();
         writeln!(f, "\n  join the line and keep the token:\n")?;
         writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
         writeln!(f, r#"  | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "$TOKEN""#)?;
@@ -115,21 +113,25 @@ impl Banner {
         )
     }
 
-    /// What somebody is about to see.
-    fn story(&self, f: &mut fmt::Formatter<'_>, shop: &str) -> fmt::Result {
+    /// How to be one of the crowd, and what is about to be seen.
+    fn demo(&self, f: &mut fmt::Formatter<'_>, shop: &str) -> fmt::Result {
         let item = self.item();
         self.join_and_ask(f)?;
-        writeln!(f, "\n  buy, once you have the pass; a second time answers the same order:\n")?;
+        writeln!(f, "\n  buy with the pass; a second time answers the same order:\n")?;
+        writeln!(f, "PASS=$(curl -s \"{}/$TOKEN\" \\", self.line())?;
+        writeln!(f, r#"  | sed 's/.*"pass":"\([^"]*\)".*/\1/')"#)?;
         writeln!(f, "curl -s -H \"authorization: Bearer $PASS\" \\")?;
+        writeln!(f, "  -H 'content-type: application/json' -d '{{\"itemId\":\"{item}\"}}' \\")?;
+        writeln!(f, "  {shop}/orders")?;
         writeln!(
             f,
-            "  -H 'content-type: application/json' -d '{{\"itemId\":\"{item}\"}}' {shop}/orders"
+            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets ten"
         )?;
-        writeln!(
-            f,
-            "\n  the demo: a product service puts \"{item}\" on sale, a crowd comes, the line lets"
-        )?;
-        writeln!(f, "  ten in at a time, and an order service sells to whoever brings a pass\n")
+        writeln!(f, "  in at a time, and an order service sells to whoever brings a pass.\n")
+    }
+
+    fn line(&self) -> String {
+        format!("{}/api/v1/item/{}/waiting-queue", self.public, self.item())
     }
 
     fn item(&self) -> &str {
@@ -141,7 +143,7 @@ impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.addresses(f)?;
         if let Some(shop) = &self.shop {
-            return self.story(f, shop);
+            return self.demo(f, shop);
         }
         self.join_and_ask(f)?;
         self.verify(f)?;

@@ -16,7 +16,7 @@ use daegi_neighbours::product::{Plan, Product, Progress};
 use daegi_runtime::Shutdown;
 use daegi_store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use narrator::Narrator;
 
@@ -38,8 +38,8 @@ pub struct Circle {
     pub crowd: Crowd,
 }
 
-/// What there is to see of a circle that moves. Clones look at the same one.
-#[derive(Debug, Clone)]
+/// What there is to see of a circle that moves.
+#[derive(Debug)]
 pub struct View {
     /// How the sale goes.
     pub sale: watch::Receiver<Progress>,
@@ -50,6 +50,10 @@ pub struct View {
     /// Sees who waits and who is inside.
     pub onlooker: Onlooker,
 }
+
+/// The neighbours at work.
+#[derive(Debug)]
+pub struct Running(mpsc::Receiver<()>);
 
 /// Why there can be no demo.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +82,7 @@ impl Circle {
     }
 
     /// Starts everybody, until the shutdown.
-    pub fn start(self, shutdown: &Shutdown) -> View {
+    pub fn start(self, shutdown: &Shutdown) -> (View, Running) {
         let Self { product, orders, listener, crowd, .. } = self;
         let stop = || shutdown.token().clone();
         let tally = Arc::<Tally>::default();
@@ -88,11 +92,25 @@ impl Circle {
             tally: Arc::clone(&tally),
             onlooker: crowd.onlooker(),
         };
-        shutdown.spawn("product service", product.run(stop()));
-        shutdown.spawn("order service", orders.run(listener, stop()));
-        shutdown.spawn("crowd", crowd.run(tally, stop()));
-        view
+        let (here, gone) = mpsc::channel(1);
+        let here = || here.clone();
+        shutdown.spawn("product service", present(product.run(stop()), here()));
+        shutdown.spawn("order service", present(orders.run(listener, stop()), here()));
+        shutdown.spawn("crowd", present(crowd.run(tally, stop()), here()));
+        (view, Running(gone))
     }
+}
+
+impl Running {
+    /// Waits until all have left. A broker inside this process must stay as long.
+    pub async fn gone(mut self) {
+        while self.0.recv().await.is_some() {}
+    }
+}
+
+/// Somebody is here until their work is done.
+async fn present(work: impl Future<Output = ()>, _here: mpsc::Sender<()>) {
+    work.await;
 }
 
 impl View {

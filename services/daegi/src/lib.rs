@@ -68,10 +68,13 @@ pub async fn run(
     let Api { public, internal } = start(&config, store, clock, parts, &shutdown)?;
     behind.open(public, internal, &health);
     welcome(&banner);
-    if let Some(circle) = circle {
-        circle.start(&shutdown).narrate(&shutdown);
-    }
-    serving.await;
+    let Some(circle) = circle else {
+        serving.await;
+        return Ok(());
+    };
+    let (view, neighbours) = circle.start(&shutdown);
+    view.narrate(&shutdown);
+    tokio::join!(serving, neighbours.gone());
     Ok(())
 }
 

@@ -36,8 +36,23 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub struct Book {
     activations: HashSet<Uuid>,
-    stock: HashMap<ItemId, (u64, u32)>,
-    orders: HashMap<Uuid, Order>,
+    shelves: HashMap<ItemId, Shelf>,
+    orders: HashMap<Uuid, Entry>,
+}
+
+/// What is known of the stock of an item.
+#[derive(Debug, Default)]
+struct Shelf {
+    version: u64,
+    left: u32,
+    /// Sold here, but not yet counted in `left`: the product service has yet to hear of it.
+    promised: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    order: Order,
+    told: bool,
 }
 
 impl Book {
@@ -48,31 +63,53 @@ impl Book {
 
     /// An item changed. An older version than the known one changes nothing.
     pub fn item_changed(&mut self, event: &ItemChanged) {
-        let known = self.stock.entry(event.item_id.clone()).or_default();
-        *known = (*known).max((event.version, event.remain_count));
+        let shelf = self.shelves.entry(event.item_id.clone()).or_default();
+        if event.version > shelf.version {
+            let counted = shelf.left.saturating_sub(event.remain_count);
+            shelf.promised = shelf.promised.saturating_sub(counted);
+            (shelf.version, shelf.left) = (event.version, event.remain_count);
+        }
     }
 
-    /// Whether nothing is left, as far as it is known.
+    /// Whether anybody has said how many there are.
     #[must_use]
-    pub fn is_sold_out(&self, item: &ItemId) -> bool {
-        self.stock.get(item).is_some_and(|(_, left)| *left == 0)
+    pub fn knows(&self, item: &ItemId) -> bool {
+        self.shelves.contains_key(item)
     }
 
-    /// The order that was placed with this pass.
-    #[must_use]
-    pub fn order(&self, pass_id: Uuid) -> Option<&Order> {
-        self.orders.get(&pass_id)
+    /// Promises one to a buyer, unless all that is left is promised to others.
+    pub fn promise(&mut self, item: &ItemId) -> bool {
+        let Some(shelf) = self.shelves.get_mut(item) else { return false };
+        let free = shelf.promised < shelf.left;
+        shelf.promised += u32::from(free);
+        free
     }
 
-    /// Keeps the order placed with a pass. If there is one already, that one stays.
-    pub fn keep(&mut self, pass_id: Uuid, order: Order) -> &Order {
-        self.orders.entry(pass_id).or_insert(order)
+    /// The order of a pass, and whether it has been told. `new` makes one if there is none yet.
+    pub fn order_of(
+        &mut self,
+        pass_id: Uuid,
+        new: impl FnOnce(&mut Self) -> Order,
+    ) -> (Order, bool) {
+        if let Some(entry) = self.orders.get(&pass_id) {
+            return (entry.order.clone(), entry.told);
+        }
+        let order = new(self);
+        self.orders.insert(pass_id, Entry { order: order.clone(), told: false });
+        (order, false)
+    }
+
+    /// Everybody knows of this order.
+    pub fn told(&mut self, pass_id: Uuid) {
+        if let Some(entry) = self.orders.get_mut(&pass_id) {
+            entry.told = true;
+        }
     }
 
     /// The book in figures.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let cancelled = |order: &&Order| order.outcome == Outcome::Cancelled;
+        let cancelled = |entry: &&Entry| entry.order.outcome == Outcome::Cancelled;
         Counts {
             let_in: self.activations.len(),
             orders: self.orders.len(),
@@ -121,13 +158,35 @@ mod tests {
     }
 
     #[test]
-    fn an_older_version_does_not_bring_sold_seats_back() {
+    fn no_more_is_promised_than_is_left_however_late_the_product_service_counts() {
         let mut book = Book::default();
-        assert!(!book.is_sold_out(&item()), "nobody said so");
-        book.item_changed(&changed(8, 0));
-        book.item_changed(&changed(7, 1));
-        assert!(book.is_sold_out(&item()));
-        book.item_changed(&changed(9, 5));
-        assert!(!book.is_sold_out(&item()));
+        assert!(!book.knows(&item()) && !book.promise(&item()), "nobody said how many");
+        book.item_changed(&changed(7, 2));
+        assert!(book.promise(&item()) && book.promise(&item()));
+        assert!(!book.promise(&item()), "two are left, and promised");
+        book.item_changed(&changed(8, 1));
+        assert!(!book.promise(&item()), "one is left, and promised");
+        book.item_changed(&changed(9, 0));
+        book.item_changed(&changed(8, 1));
+        assert!(!book.promise(&item()), "an older version does not bring seats back");
+        book.item_changed(&changed(10, 1));
+        assert!(book.promise(&item()), "restocked");
+    }
+
+    #[test]
+    fn a_pass_has_one_order_which_is_told_once() {
+        let mut book = Book::default();
+        let order = |outcome| {
+            let (order_id, user_id) = (Uuid::nil(), UserId::parse("kim").unwrap());
+            Order { order_id, item_id: item(), user_id, outcome }
+        };
+        let pass = Uuid::from_u128(5);
+        let first = book.order_of(pass, |_| order(Outcome::Completed));
+        assert_eq!(first, (order(Outcome::Completed), false));
+        assert_eq!(book.order_of(pass, |_| order(Outcome::Cancelled)), first, "and yet to be told");
+        book.told(pass);
+        let (again, told) = book.order_of(pass, |_| order(Outcome::Cancelled));
+        assert_eq!((again, told), (first.0, true));
+        assert_eq!(book.counts(), Counts { let_in: 0, orders: 1, cancelled: 0 });
     }
 }

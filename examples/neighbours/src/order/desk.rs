@@ -39,6 +39,9 @@ pub enum Error {
     /// The pass does not count.
     #[error(transparent)]
     Pass(#[from] Refusal),
+    /// How many there are is not known. A service that has just started hears of it in a moment.
+    #[error("this item is not on sale here, or not yet")]
+    UnknownItem,
     /// Nobody would hear of the order.
     #[error("the order cannot be recorded now")]
     Kafka(#[from] daegi_kafka::Error),
@@ -66,33 +69,36 @@ impl Desk {
     /// If the pass does not count, or the order could not be published. Trying again is safe.
     pub async fn place(&self, item: &ItemId, pass: &str) -> Result<Placed, Error> {
         let pass = Pass::check(&self.keys, item, pass).await?;
-        if let Some(order) = self.book().order(pass.id) {
-            return Ok(Placed::Before(order.clone()));
+        if !self.book().knows(item) {
+            return Err(Error::UnknownItem);
         }
-        let order = self.decide(&pass);
-        // First told, then kept: an order that is kept has been told. Two calls at the same time
-        // tell it twice, under the same id. (With a database: kept in it together with the event,
-        // and told from there, as daegi's own outbox does.)
+        let (order, told) = self.book().order_of(pass.id, |book| self.decide(&pass, book));
+        if told {
+            return Ok(Placed::Before(order));
+        }
+        // An order that could not be told is told when the person tries again, under the same id.
+        // (With a database: kept together with its event, and told from there until it is
+        // confirmed, as daegi's own outbox does.)
         self.publisher.publish(&[self.order_closed(&pass, &order)?]).await?;
+        self.book().told(pass.id);
         tracing::debug!(order.id = %order.order_id, outcome = ?order.outcome, "order closed");
-        Ok(Placed::New(self.book().keep(pass.id, order).clone()))
+        Ok(Placed::New(order))
     }
 
-    /// Everything about an order follows from the pass, so that a repeat after a restart is the
-    /// same order again.
+    /// The id follows from the pass, so that it is the same after a restart, too.
     ///
     /// The waiting room lets in no more people than there is stock, but it hears of the stock
-    /// over Kafka, a moment late. Whoever sells must look themselves. (With a database: reserve.)
-    fn decide(&self, pass: &Pass) -> Order {
+    /// over Kafka, a moment late. Whoever sells must count for themselves. (With several replicas
+    /// and a database: reserve a row.)
+    fn decide(&self, pass: &Pass, book: &mut Book) -> Order {
         let order_id = Uuid::new_v5(&ORDER_IDS, pass.id.as_bytes());
-        let chance = order_id.as_bytes()[15] % 100;
-        let refused = chance < self.setup.cancelled_percent;
-        let cancelled = refused || self.book().is_sold_out(&pass.item);
+        let card_refused = order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
+        let sold = !card_refused && book.promise(&pass.item);
         Order {
             order_id,
             item_id: pass.item.clone(),
             user_id: pass.user.clone(),
-            outcome: if cancelled { Outcome::Cancelled } else { Outcome::Completed },
+            outcome: if sold { Outcome::Completed } else { Outcome::Cancelled },
         }
     }
 

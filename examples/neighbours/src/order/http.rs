@@ -56,7 +56,7 @@ fn refusal(error: &Error) -> Response {
             let answer = problem(StatusCode::UNAUTHORIZED, "INVALID_PASS", error);
             with(answer, WWW_AUTHENTICATE, r#"Bearer error="invalid_token""#)
         }
-        Error::Pass(Refusal::NoKeys(_)) | Error::Kafka(_) => {
+        Error::Pass(Refusal::NoKeys(_)) | Error::UnknownItem | Error::Kafka(_) => {
             tracing::warn!(?error, "an order was turned down");
             let answer = problem(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", error);
             with(answer, RETRY_AFTER, "1")

@@ -14,12 +14,16 @@ use super::View;
 
 const PACE: Duration = Duration::from_secs(2);
 
+/// The last words, under the last sentence.
+const END: &str = "\n       the sale is over, the waiting room is still open; Ctrl-C ends it";
+
 /// Tells how the circle moves.
 pub(super) struct Narrator {
     view: View,
     began: Instant,
-    last: String,
     phase: Phase,
+    waiting: u64,
+    last: String,
 }
 
 /// The circle at one moment.
@@ -31,7 +35,8 @@ struct Status {
 
 impl Narrator {
     pub(super) fn new(view: View) -> Self {
-        Self { view, began: Instant::now(), last: String::new(), phase: Phase::Planned }
+        let (began, phase) = (Instant::now(), Phase::Planned);
+        Self { view, began, phase, waiting: 0, last: String::new() }
     }
 
     pub(super) async fn tell(mut self) {
@@ -58,34 +63,38 @@ impl Narrator {
     }
 
     fn sentence(&self, sale: &Progress) -> String {
-        let tally = &self.view.tally;
-        match sale.phase {
-            Phase::Planned => "the sale is planned".to_owned(),
-            Phase::OnSale if sale.restocked => {
-                format!("restocked: {} more seats, the line goes on where it stopped", sale.stock)
+        let (Progress { stock, sold, .. }, waiting) = (sale, self.waiting);
+        match (sale.phase, sale.restocked) {
+            (Phase::Planned, _) => "the sale is planned".to_owned(),
+            (Phase::OnSale, false) => format!("on sale: {stock} seats, people come"),
+            (Phase::SoldOut, false) => {
+                format!("sold out: nobody is let in, {waiting} people keep their places in line")
             }
-            Phase::OnSale => format!("on sale: {} seats, people come", sale.stock),
-            Phase::SoldOut if !sale.restocked => {
-                "sold out: nobody is let in, everybody in line keeps their place".to_owned()
+            (Phase::OnSale, true) => {
+                format!("restocked: {stock} more seats, the line goes on where it stopped")
             }
-            Phase::SoldOut => "sold out again, and there are no more".to_owned(),
-            Phase::Closed => format!(
-                "closed: {} seats sold; {} people left the line, {} came too late. \
-                 daegi runs on, Ctrl-C ends it",
-                sale.sold,
-                tally.given_up(),
-                tally.turned_away()
-            ),
+            (Phase::SoldOut, true) => "sold out again, and there are no more".to_owned(),
+            (Phase::Closed, _) => {
+                let (given_up, late) = (self.view.tally.given_up(), self.view.tally.turned_away());
+                format!(
+                    "closed: {sold} seats sold; {waiting} people in line are sent home, {given_up} \
+                     gave up before, {late} came too late{END}"
+                )
+            }
         }
     }
 
     /// A line, unless nothing has moved since the last one.
     async fn status(&mut self) {
+        if matches!(self.phase, Phase::Planned | Phase::Closed) {
+            return;
+        }
         let Ok(line) = self.view.onlooker.line().await else { return };
+        self.waiting = line.waiting_count;
         let counts = self.view.desk.book().counts();
         let stock = self.view.sale.borrow().stock;
         let status = Status { line, counts, stock }.to_string();
-        if self.phase != Phase::Planned && status != self.last {
+        if status != self.last {
             self.say(&status);
             self.last = status;
         }
