@@ -1,5 +1,6 @@
 //! `order-service`: takes orders from whoever brings a pass.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 
 use clap::Parser;
@@ -31,6 +32,7 @@ struct Options {
 async fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter("info,daegi_neighbours=debug")
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
     let Options { kafka, api, listen, cancelled_percent } = Options::parse();

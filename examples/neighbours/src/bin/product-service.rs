@@ -1,5 +1,6 @@
 //! `product-service`: one sale, announced over Kafka.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::Parser;
@@ -41,7 +42,8 @@ struct Options {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_ansi(colours).with_writer(std::io::stderr).init();
     let Options { kafka, item, name, stock, restock, restock_after, linger, lasts } =
         Options::parse();
     let kafka = Kafka { brokers: kafka, topics: Topics::default() };
