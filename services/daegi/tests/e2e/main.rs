@@ -2,12 +2,18 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod activations;
+mod catalogue;
 mod events;
 mod fleet;
 mod line;
+mod member;
 mod outage;
 mod people;
+mod poison;
 mod process;
+mod replay;
+mod replicas;
 mod room;
 mod sale;
 mod tokens;
