@@ -42,6 +42,7 @@ async fn activations_are_complete_and_in_order_though_leaders_are_killed_and_the
 
     orders.until(EVERYBODY).await;
     let told = orders.told();
+    eprintln!("activations: {} repeats", told.repeats);
     assert_eq!(told.wrong, Vec::<String>::new());
     assert!(told.numbers == history, "who was told of and who joined are not the same");
     sale.everybody_may_enter().await;

@@ -2,11 +2,16 @@
 
 mod crowd;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use daegi_domain::{TokenClosed, Topic};
+use daegi_kafka::{Record, meters};
 use daegi_testkit::kafka_reader::written;
-use daegi_testkit::{Reader, chance, eventually, redis_or_loud, shared_kafka_or_loud};
+use daegi_testkit::{
+    Reader, chance, durable_redis_or_loud, eventually, redis_or_loud, shared_kafka_or_loud,
+};
+use serde_json::Value;
 
 use crate::catalogue::{self, Catalogue, changed};
 use crate::member::{Fleet, Member};
@@ -16,6 +21,9 @@ use crowd::{Crowd, PEOPLE};
 /// the rest has to be read on a machine that is busy with other tests.
 const TAKEOVER: Duration = Duration::from_secs(10 + 20);
 const SOON: Duration = Duration::from_secs(120);
+
+/// Longer than librdkafka takes to commit what it was told to (`auto.commit.interval.ms`, 5 s).
+const COMMIT: Duration = Duration::from_secs(6);
 
 const ITEMS: u32 = 40;
 const ROUNDS: usize = 20;
@@ -57,11 +65,7 @@ async fn a_consumer_takes_over_from_one_that_is_killed_and_nothing_takes_effect_
     .await;
     assert!(killed_at.elapsed() < TAKEOVER, "took over after {:?}", killed_at.elapsed());
 
-    let items = catalogue::items(&scheduler).await;
-    for n in 0..ITEMS {
-        let item = &items[&format!("item-{n}")];
-        assert_eq!((&item["version"], &item["remainCount"]), (&version.into(), &version.into()));
-    }
+    are_at(version, &catalogue::items(&scheduler).await);
     let closed = Reader::open(&brokers, closed).await.unwrap().take(PEOPLE).await;
     let closed = closed.iter().map(|found| serde_json::from_slice(found.body.as_ref().unwrap()));
     crowd.has_ordered_once(&closed.collect::<Result<Vec<TokenClosed>, _>>().unwrap());
@@ -71,9 +75,42 @@ async fn a_consumer_takes_over_from_one_that_is_killed_and_nothing_takes_effect_
 }
 
 /// The stock tells which version it is.
-fn items_at(version: u64, catalogue: &Catalogue) -> Vec<daegi_kafka::Record> {
+fn items_at(version: u64, catalogue: &Catalogue) -> Vec<Record> {
     let item = |n| changed(&format!("item-{n}"), u32::try_from(version).unwrap(), version);
     (0..ITEMS).map(|n| catalogue.record(&item(n))).collect()
+}
+
+/// An offset that is committed before its effect would show here: the consumer is killed when it
+/// has read, has had the time to commit, and could do nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consumer_that_is_killed_while_it_waits_for_the_store_has_committed_nothing() {
+    let (Some(mut redis), Some(kafka)) =
+        (durable_redis_or_loud().await, shared_kafka_or_loud().await)
+    else {
+        return;
+    };
+    let topics = kafka.own_topics().await.unwrap();
+    let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
+    let fleet = Fleet::new(&redis).with_kafka(&kafka.bootstrap(), &topics);
+    let scheduler = fleet.start_with("daegi-scheduler", &[("DAEGI_KAFKA", "off")]);
+    scheduler.ready().await;
+    let consumer = fleet.ready("daegi-consumer").await;
+    catalogue.publish(&items_at(1, &catalogue)).await;
+    catalogue.settled(&scheduler, SOON).await;
+
+    redis.stop();
+    catalogue.publish(&items_at(2, &catalogue)).await;
+    eventually(SOON, "it cannot do what it read", async || {
+        metric(&fleet, &consumer, meters::RETRIES).await > 0
+    })
+    .await;
+    tokio::time::sleep(COMMIT).await;
+    consumer.kill();
+    redis.start_again().await.unwrap();
+    scheduler.ready().await;
+    let _next = fleet.ready("daegi-consumer").await;
+    catalogue.settled(&scheduler, SOON).await;
+    are_at(2, &catalogue::items(&scheduler).await);
 }
 
 /// Publishes until both have done something, and returns the version the items are at.
@@ -94,10 +131,22 @@ async fn both_work(fleet: &Fleet, consumers: &[Member], catalogue: &Catalogue) -
     version
 }
 
+fn are_at(version: u64, items: &BTreeMap<String, Value>) {
+    for n in 0..ITEMS {
+        let item = &items[&format!("item-{n}")];
+        assert_eq!((&item["version"], &item["remainCount"]), (&version.into(), &version.into()));
+    }
+}
+
 async fn applied(fleet: &Fleet, consumer: &Member) -> u64 {
+    metric(fleet, consumer, meters::APPLIED).await
+}
+
+/// The sum of a counter over its labels.
+async fn metric(fleet: &Fleet, consumer: &Member, name: &str) -> u64 {
     let answer = fleet.http.get(format!("{}/metrics", consumer.internal)).send().await.unwrap();
     let text = answer.text().await.unwrap();
-    let lines = text.lines().filter(|line| line.starts_with(daegi_kafka::meters::APPLIED));
+    let lines = text.lines().filter(|line| line.starts_with(name));
     let counts = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
     counts.sum()
 }

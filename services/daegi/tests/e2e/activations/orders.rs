@@ -24,6 +24,8 @@ pub(super) struct Told {
     pub(super) numbers: Numbers,
     /// What should not have been.
     pub(super) wrong: Vec<String>,
+    /// How often it was told what it knew.
+    pub(super) repeats: usize,
     bodies: HashMap<(String, u64), Vec<u8>>,
 }
 
@@ -63,6 +65,7 @@ impl Told {
         let event: TokenActivated = serde_json::from_slice(&body).unwrap();
         let (item, number) = (event.item_id.to_string(), event.number.0);
         if let Some(first) = self.bodies.get(&(item.clone(), number)) {
+            self.repeats += 1;
             if *first != body {
                 self.wrong.push(format!("{item} {number}: a repeat is not the same"));
             }
