@@ -69,7 +69,8 @@ fn are_the_poison(dead: &[Found], messages: &Messages, sent: &BTreeMap<(String, 
     let mut missing = messages.poison.clone();
     for letter in dead {
         let number = letter.headers[NUMBER].as_str();
-        let kind = missing.remove(number).unwrap_or_else(|| panic!("{number}: {letter:?}"));
+        let kind = messages.poison.get(number).unwrap_or_else(|| panic!("good: {letter:?}"));
+        assert!(missing.remove(number).is_some(), "{number} ({kind}) is there twice");
         let place = (letter.headers["dlq_partition"].clone(), letter.headers["dlq_offset"].clone());
         let original = &sent[&place];
         assert_eq!(original.headers[NUMBER], number, "{kind}");
