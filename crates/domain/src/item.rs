@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{ItemId, Policy};
+use crate::{ItemId, Millis, Policy};
 
 /// A waiting item as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,56 @@ pub struct ItemChange {
     pub version: Option<u64>,
     /// New rules; none keeps the stored ones (or takes the defaults).
     pub policy: Option<Policy>,
+}
+
+/// What a product service said about an item, and where in its log it said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemNews {
+    /// What it said.
+    pub said: Said,
+    /// Where.
+    pub read: LogPosition,
+}
+
+/// What a product service can say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// The item is this now. Counts if its version is newer than the stored one.
+    Changed(ItemChange),
+    /// Nobody waits for the item any more.
+    Gone {
+        /// Which item.
+        id: ItemId,
+        /// Counts if it is newer than the stored one; where there is none, the position decides.
+        version: Option<u64>,
+    },
+}
+
+/// A place in a log that is read more than once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogPosition {
+    /// How many records came before it.
+    pub offset: u64,
+    /// When it was written, by the writer's clock.
+    pub at: Millis,
+}
+
+impl ItemNews {
+    /// The item it is about.
+    pub fn item(&self) -> &ItemId {
+        match &self.said {
+            Said::Changed(change) => &change.id,
+            Said::Gone { id, .. } => id,
+        }
+    }
+}
+
+impl LogPosition {
+    /// Whether this was read already when `last` was. Both must say so: offsets begin anew with a
+    /// new topic, and clocks of two writers may differ.
+    pub fn is_repeat_of(self, last: Self) -> bool {
+        self.offset <= last.offset && self.at <= last.at
+    }
 }
 
 /// A name for people: 1–200 characters, none of them a control character.

@@ -31,7 +31,7 @@ pub mod topic;
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
 pub use ids::{IdError, ItemId, Number, UserId};
-pub use item::{Item, ItemChange, ItemName, NameError};
+pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
 pub use line::{Departed, LineState, Settings};
 pub use liveness::SeenPage;
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};

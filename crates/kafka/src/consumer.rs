@@ -6,11 +6,14 @@
 //! | the message is poison | it goes to the dead letters with its reason, then as above |
 //! | the effect must wait | tried again with growing pauses; nothing of its partition passes it |
 //! | the process ends or dies | read again by whoever has the partition next |
+//! | what earlier ones did is lost | the whole partition is read again from its beginning |
 //!
 //! So every effect must be harmless when repeated. Partitions go side by side, each in order.
 
+mod catch_up;
 mod dead_letter;
 mod incoming;
+mod member;
 mod partition;
 
 use std::collections::BTreeMap;
@@ -21,18 +24,24 @@ use std::time::Duration;
 use daegi_domain::{Topic, Topics};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use rdkafka::consumer::{CommitMode, Consumer as _, ConsumerContext, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::BorrowedMessage;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{self, Quiet};
-use crate::{Publisher, Result};
+use crate::{Publisher, Result, client};
+use catch_up::CatchUp;
 pub use incoming::Incoming;
+use member::Member;
 use partition::Work;
 
-/// How many messages are under way at most: what bounds memory while the store is slow.
-const CHUNK: usize = 500;
+/// How many messages are under way at most: what bounds memory while the store is slow, and what
+/// an effect can do in one go.
+const CHUNK: usize = 4096;
+
+/// How often a consumer looks whether what it read is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The pause after librdkafka reported trouble instead of a message.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -47,7 +56,7 @@ pub struct Source {
     pub brokers: String,
     /// What the topics are called there.
     pub topics: Topics,
-    /// Replicas of a consumer share the work under this name.
+    /// Replicas of a consumer share the work under this name, topic by topic.
     pub group: String,
 }
 
@@ -60,24 +69,47 @@ pub enum Failure {
     Transient(String),
 }
 
-/// What a message does.
+/// Some messages had their effect, and then one had not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halt {
+    /// How many had. Later ones may have had theirs, too; they come again.
+    pub done: usize,
+    /// Why the next one had not.
+    pub why: Failure,
+}
+
+/// What the messages of a topic do.
 pub trait Effect: Send + Sync + 'static {
-    /// Does it. Repeating it must be harmless.
+    /// Whose messages.
+    const TOPIC: Topic;
+
+    /// Does what these messages of one partition say, in their order, as far as possible.
+    /// Repeating it must be harmless.
     fn apply(
         &self,
-        message: &Incoming,
+        messages: &[Incoming],
+    ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
+
+    /// Whether a partition must be read from its beginning, because what its messages did is not
+    /// there (any more); notes that this happens now. `reading`: this replica is at it already.
+    fn read_again(
+        &self,
+        partition: i32,
+        reading: bool,
+    ) -> impl Future<Output = std::result::Result<bool, Failure>> + Send;
+
+    /// Notes that a partition has been read to its end.
+    fn read_to_end(
+        &self,
+        partition: i32,
     ) -> impl Future<Output = std::result::Result<(), Failure>> + Send;
 }
 
-/// Rebalancing needs nothing from us. librdkafka calls back only from within a poll, and this loop
-/// polls only when every message it took has been dealt with and its offset stored; with
-/// `enable.auto.commit` librdkafka commits stored offsets itself before it gives partitions away.
-impl ConsumerContext for Quiet {}
-
-/// Reads the topics that daegi listens to.
+/// Reads one of the topics that daegi listens to.
 pub struct Consumer<E> {
-    consumer: StreamConsumer<Quiet>,
+    consumer: Arc<StreamConsumer<Member>>,
     work: Work<E>,
+    catch_up: CatchUp,
 }
 
 impl<E: Effect> Consumer<E> {
@@ -87,72 +119,88 @@ impl<E: Effect> Consumer<E> {
     /// If librdkafka refuses the addresses.
     pub fn new(source: Source, effect: E) -> Result<Self> {
         let Source { brokers, topics, group } = source;
-        let consumer: StreamConsumer<Quiet> = client::config(&brokers)
-            .set("group.id", group)
+        let consumer: StreamConsumer<Member> = client::config(&brokers)
+            // A group per topic: the rebalancing of one does not stop the other.
+            .set("group.id", format!("{group}.{}", E::TOPIC))
             // A new group begins with everything there is: the compacted topic is the catalogue.
             .set("auto.offset.reset", "earliest")
             // librdkafka commits by itself, every few seconds and when it gives partitions away,
             // but only what `store_offset` was called for: after the effect, never before.
             .set("enable.auto.commit", "true")
             .set("enable.auto.offset.store", "false")
+            // Says when a partition has been read to its end.
+            .set("enable.partition.eof", "true")
             // A dead replica is missed this long. One that lives but cannot reach its store is
             // replaced after `max.poll.interval.ms` (5 minutes), in case another one can.
             .set("session.timeout.ms", "10000")
             .set("topic.metadata.refresh.interval.ms", "10000")
-            .create_with_context(Quiet)?;
-        consumer.subscribe(&Topic::IN.map(|topic| topics.name(topic)))?;
-        let dead_letters = Publisher::new(&brokers)?;
-        Ok(Self { consumer, work: Work::new(effect, dead_letters, topics) })
+            .set("statistics.interval.ms", "5000")
+            .create_with_context(Member::new(E::TOPIC))?;
+        consumer.subscribe(&[topics.name(E::TOPIC)])?;
+        let work = Work::new(effect, Publisher::new(&brokers)?, topics);
+        Ok(Self { consumer: Arc::new(consumer), work, catch_up: CatchUp::default() })
     }
 
     /// Reads until told to stop; what is under way then is finished, unless it waits for
     /// somebody, and stored offsets are committed.
-    pub async fn run(self, stop: CancellationToken) {
-        let Self { consumer, work } = self;
-        let consumer = Arc::new(consumer);
-        {
-            let mut chunks = consumer.stream().ready_chunks(CHUNK);
-            while let Some(Some(chunk)) = stop.run_until_cancelled(chunks.next()).await {
-                take(chunk, &consumer, &work, &stop).await;
+    pub async fn run(mut self, stop: CancellationToken) {
+        let consumer = self.consumer.clone();
+        let mut chunks = consumer.stream().ready_chunks(CHUNK);
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                _ = looks.tick() => self.catch_up.look(&self.consumer, &self.work).await,
+                Some(chunk) = chunks.next() => self.take(chunk, &stop).await,
             }
         }
+        drop(chunks);
+        drop(consumer);
+        self.last_words().await;
+    }
+
+    /// Deals with a chunk, partitions side by side.
+    async fn take(
+        &mut self,
+        chunk: Vec<std::result::Result<BorrowedMessage<'_>, KafkaError>>,
+        stop: &CancellationToken,
+    ) {
+        let (mut messages, mut ends, mut trouble) = (BTreeMap::new(), Vec::new(), false);
+        for message in chunk {
+            match message {
+                Ok(message) => {
+                    let incoming = Incoming::of(&message, E::TOPIC);
+                    messages.entry(incoming.partition).or_insert_with(Vec::new).push(incoming);
+                }
+                Err(KafkaError::PartitionEOF(partition)) => ends.push(partition),
+                Err(error) => {
+                    tracing::debug!(%error, "kafka has no message");
+                    trouble = true;
+                }
+            }
+        }
+        let partitions = messages.values();
+        join_all(partitions.map(|messages| self.work.partition(messages, &self.consumer, stop)))
+            .await;
+        if !stop.is_cancelled() {
+            self.catch_up.ends(&ends, &self.consumer, &self.work).await;
+        }
+        if trouble {
+            stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+        }
+    }
+
+    /// A broker that is away must not hold up the end; what it was not told is read again.
+    async fn last_words(self) {
         // Both block: the commit until it is answered, the drop until the group knows.
-        let last_words = tokio::task::spawn_blocking(move || {
-            if let Err(error) = consumer.commit_consumer_state(CommitMode::Sync) {
+        let said = tokio::task::spawn_blocking(move || {
+            if let Err(error) = self.consumer.commit_consumer_state(CommitMode::Sync) {
                 tracing::debug!(%error, "nothing was committed at the end");
             }
         });
-        // A broker that is away must not hold up the end; what it was not told is read again.
-        let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
-    }
-}
-
-/// Deals with a chunk, partitions side by side.
-async fn take<E: Effect>(
-    chunk: Vec<std::result::Result<BorrowedMessage<'_>, KafkaError>>,
-    consumer: &StreamConsumer<Quiet>,
-    work: &Work<E>,
-    stop: &CancellationToken,
-) {
-    let mut partitions: BTreeMap<(Topic, i32), Vec<Incoming>> = BTreeMap::new();
-    let mut trouble = false;
-    for message in chunk {
-        match message {
-            Ok(message) => {
-                if let Some(incoming) = Incoming::of(&message, work.topics()) {
-                    partitions.entry(incoming.place()).or_default().push(incoming);
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, "kafka has no message");
-                trouble = true;
-            }
-        }
-    }
-    join_all(partitions.into_values().map(|messages| work.partition(messages, consumer, stop)))
-        .await;
-    if trouble {
-        stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+        let _ = tokio::time::timeout(LAST_WORDS, said).await;
     }
 }
 

@@ -6,3 +6,5 @@ pub const APPLIED: &str = "daegi_consumer_applied_total";
 pub const DEAD_LETTERS: &str = "daegi_consumer_dead_letters_total";
 /// Attempts that had to be repeated because something was away, by topic.
 pub const RETRIES: &str = "daegi_consumer_retries_total";
+/// Messages that this replica has not read yet, by topic.
+pub const LAG: &str = "daegi_consumer_lag";

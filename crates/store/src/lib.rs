@@ -24,8 +24,8 @@ pub use error::{Error, Result};
 pub use lease::{Lease, Leases};
 pub use memory::MemoryStore;
 pub use model::{
-    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch, Place,
-    PolicyChange, Put, Refusal, Removed, Standing, Sweep, Totals,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
+    OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 pub use open::open;
 pub use redis::RedisStore;

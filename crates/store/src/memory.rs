@@ -19,15 +19,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
+    UserId,
 };
 
 use self::line::Line;
 use self::outbox::{Outbox, Written};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
-    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
-    PolicyChange, Put, Refusal, Removed, Standing, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
+    OutboxBatch, PolicyChange, Put, Refusal, Standing, Sweep,
 };
 use crate::{Error, Result, Store};
 
@@ -46,14 +47,21 @@ struct Rooms {
     lines: BTreeMap<ItemId, Line>,
     active: BTreeSet<ItemId>,
     outboxes: Vec<Outbox>,
+    catalogues: BTreeMap<String, Catalogue>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(partitions: u16, settings: Settings) -> Self {
         let outboxes = (0..partitions).map(|_| Outbox::default()).collect();
-        let rooms =
-            Rooms { settings, epoch: 0, lines: BTreeMap::new(), active: BTreeSet::new(), outboxes };
+        let rooms = Rooms {
+            settings,
+            epoch: 0,
+            lines: BTreeMap::new(),
+            active: BTreeSet::new(),
+            outboxes,
+            catalogues: BTreeMap::new(),
+        };
         Self { rooms: Mutex::new(rooms), leases: Leases::Memory(MemoryLock::default()), partitions }
     }
 
@@ -103,8 +111,28 @@ impl Store for MemoryStore {
         Ok(items::put(&mut self.rooms().lines, change, now))
     }
 
-    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
-        Ok(items::remove(&mut self.rooms().lines, id, version, now))
+    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
+        Ok(self.rooms().lines.get_mut(id).is_some_and(items::remove))
+    }
+
+    async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
+        let lines = &mut self.rooms().lines;
+        Ok(news.iter().map(|news| items::apply(lines, news, now)).collect())
+    }
+
+    async fn catalogue(&self, log: &str) -> Result<Catalogue> {
+        Ok(self.rooms().catalogues.get(log).copied().unwrap_or(Catalogue::Unread))
+    }
+
+    async fn begin_catalogue(&self, log: &str) -> Result<()> {
+        self.rooms().catalogues.insert(log.to_owned(), Catalogue::Reading);
+        Ok(())
+    }
+
+    async fn end_catalogue(&self, log: &str) -> Result<bool> {
+        let catalogues = &mut self.rooms().catalogues;
+        let known = catalogues.get_mut(log);
+        Ok(known.map(|catalogue| *catalogue = Catalogue::Read).is_some())
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {

@@ -17,15 +17,30 @@ pub enum Put {
     Stale,
 }
 
-/// What became of a removal.
+/// What became of something a product service said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removed {
-    /// The item is gone, its line has ended.
-    Yes,
-    /// There was none.
+pub enum NewsOutcome {
+    /// The item was not there before.
+    Created,
+    /// It was there and is changed now.
+    Updated,
+    /// It is gone, its line has ended.
+    Removed,
+    /// It was to go, and was not there.
     NotFound,
-    /// The removal is not newer than what is stored.
+    /// What was said is not newer than what is stored.
     Stale,
+}
+
+/// How far a store has come with a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Catalogue {
+    /// Nobody has begun to read it, or what was read is lost.
+    Unread,
+    /// Somebody reads it.
+    Reading,
+    /// All of it was read once.
+    Read,
 }
 
 /// What became of a change of policy.

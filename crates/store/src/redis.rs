@@ -6,12 +6,14 @@
 //! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, preloaded at connect |
 //! | `redis/reply.rs` | what scripts answer, decoded into the words of the crate |
 //! | `redis/fields.rs` | an item as a hash |
+//! | `redis/items.rs` | items, changed in batches |
 //! | `redis/connect.rs` | connections, versions, time limits |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
 
 mod connect;
 mod fields;
+mod items;
 mod keys;
 mod reply;
 mod scripts;
@@ -24,7 +26,8 @@ use ::redis::{FromRedisValue, ScriptInvocation, Value};
 use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
+    UserId,
 };
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -33,8 +36,8 @@ use self::keys::{LineKeys, PartitionKeys};
 use self::scripts::{Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
-    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
-    PolicyChange, Put, Removed, Standing, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
+    OutboxBatch, PolicyChange, Put, Standing, Sweep,
 };
 use crate::{CHUNK, DEPARTED_PAGE, Error, Result, Store, partition_of};
 
@@ -196,22 +199,28 @@ impl RedisStore {
 #[async_trait]
 impl Store for RedisStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
-        let mut script = self.on_line(&change.id, |scripts| &scripts.put_item);
-        script.arg(change.id.as_str()).arg(change.name.as_str()).arg(change.stock);
-        script.arg(u8::from(change.enabled)).arg(fields::optional(change.version));
-        script.arg(Number::base_at(now).0);
-        let policy = fields::policy(&change.policy.clone().unwrap_or_default());
-        script.arg(if change.policy.is_some() { policy.len() } else { 0 });
-        policy.iter().for_each(|(field, value)| {
-            script.arg(*field).arg(value);
-        });
-        reply::put(&change.id, self.run(script).await?)
+        self.put_one(change, now).await
     }
 
-    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
-        let mut script = self.on_line(id, |scripts| &scripts.remove_item);
-        script.arg(id.as_str()).arg(fields::optional(version)).arg(Number::base_at(now).0);
-        reply::removed(&self.run::<String>(script).await?)
+    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
+        // An operator removes what is there, so the time a line would begin at does not matter.
+        Ok(self.remove(id, None, None, 0).await? == NewsOutcome::Removed)
+    }
+
+    async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
+        self.apply_all(news, now).await
+    }
+
+    async fn catalogue(&self, log: &str) -> Result<Catalogue> {
+        self.catalogue_of(log).await
+    }
+
+    async fn begin_catalogue(&self, log: &str) -> Result<()> {
+        self.catalogue_begun(log).await
+    }
+
+    async fn end_catalogue(&self, log: &str) -> Result<bool> {
+        self.catalogue_ended(log).await
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {

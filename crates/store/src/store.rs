@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
+    UserId,
 };
 
 use crate::model::{
-    Admission, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, OutboxBatch,
-    PolicyChange, Put, Removed, Standing, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
+    OutboxBatch, PolicyChange, Put, Standing, Sweep,
 };
 use crate::{Leases, Result};
 
@@ -24,9 +25,27 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// [`Number::base_at`] and never goes back.
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put>;
 
-    /// Takes an item out. Its line ends as in [`Store::reset`]; entries run to their end. The
-    /// version is remembered, so that an older product event cannot bring the item back.
-    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed>;
+    /// Takes an item out, by an operator's hand. Its line ends as in [`Store::reset`]; entries run
+    /// to their end. False: no such item.
+    async fn remove_item(&self, id: &ItemId) -> Result<bool>;
+
+    /// Applies what product services said, in this order, one answer each. Each is one atomic step
+    /// on one item: a version that is not newer than the stored one changes nothing, nor does a
+    /// removal without a version that was read before. The version of a removal is remembered,
+    /// so that an older event cannot bring the item back.
+    async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>>;
+
+    // --- the product services' log -------------------------------------------------------
+
+    /// How far this store has come with reading a log from its beginning. Kept beside the items,
+    /// in every partition, so that a store that lost items has lost this, too.
+    async fn catalogue(&self, log: &str) -> Result<Catalogue>;
+
+    /// Notes that a log is read from its beginning, from now on.
+    async fn begin_catalogue(&self, log: &str) -> Result<()>;
+
+    /// Notes that all of it was read; false if items were lost since [`Store::begin_catalogue`].
+    async fn end_catalogue(&self, log: &str) -> Result<bool>;
 
     /// One item.
     async fn item(&self, id: &ItemId) -> Result<Option<Item>>;

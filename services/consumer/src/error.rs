@@ -1,7 +1,8 @@
 //! Why a consumer cannot start, and why an event has no effect.
 
 use daegi_domain::{IdError, TokenError};
-use daegi_kafka::Failure;
+use daegi_kafka::{Failure, Halt, Incoming};
+use serde::de::DeserializeOwned;
 
 /// Why a consumer cannot start. Sources are not repeated in messages: whoever prints one prints
 /// its chain.
@@ -50,9 +51,6 @@ pub enum Refusal {
     /// The token is somebody else's.
     #[error("the token belongs to another userId")]
     OtherUser,
-    /// daegi writes this topic and does not read it.
-    #[error("nobody reads this topic")]
-    Outbound,
     /// The store did not take it.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
@@ -71,8 +69,30 @@ impl From<Refusal> for Failure {
             | Refusal::Key(_)
             | Refusal::Version
             | Refusal::Token(_)
-            | Refusal::OtherUser
-            | Refusal::Outbound => Self::Poison(text),
+            | Refusal::OtherUser => Self::Poison(text),
         }
     }
+}
+
+/// A body as an event.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    Ok(serde_json::from_slice(body)?)
+}
+
+/// What messages say, up to the first one that says nothing we understand.
+pub(crate) fn understood<T>(
+    messages: &[Incoming],
+    read: impl Fn(&Incoming) -> Result<T, Refusal>,
+) -> (Vec<T>, Option<Halt>) {
+    let mut meanings = Vec::with_capacity(messages.len());
+    for message in messages {
+        match read(message) {
+            Ok(meaning) => meanings.push(meaning),
+            Err(refusal) => {
+                let halt = Halt { done: meanings.len(), why: refusal.into() };
+                return (meanings, Some(halt));
+            }
+        }
+    }
+    (meanings, None)
 }

@@ -11,11 +11,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`effects`] | what each event does to the store |
+//! | [`items`] | what product services say |
+//! | [`orders`] | what order services say |
 //! | [`error`] | why it could not, and whether waiting helps |
 
-pub mod effects;
 pub mod error;
+pub mod items;
+pub mod orders;
 
 use std::pin::pin;
 
@@ -27,8 +29,9 @@ use daegi_runtime::{Clock, Config, Health, Shutdown};
 use daegi_store::SharedStore;
 use tokio::net::TcpListener;
 
-pub use effects::Effects;
 pub use error::Error;
+pub use items::Items;
+pub use orders::Orders;
 
 /// What a consumer works with.
 #[derive(Clone)]
@@ -60,8 +63,10 @@ pub fn source(config: &Config) -> Option<Source> {
 pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) -> Result<(), Error> {
     let health = deps.health.clone();
     if let Some(source) = source {
-        let consumer = Consumer::new(source, Effects::new(deps))?;
-        shutdown.spawn("consumer", consumer.run(shutdown.token().clone()));
+        let items = Consumer::new(source.clone(), Items::new(&deps))?;
+        let orders = Consumer::new(source, Orders::new(&deps))?;
+        shutdown.spawn("items", items.run(shutdown.token().clone()));
+        shutdown.spawn("orders", orders.run(shutdown.token().clone()));
     } else {
         tracing::info!("kafka is off, no events are read");
     }

@@ -1,8 +1,7 @@
 //! A message as it was read.
 
+use daegi_domain::Topic;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
-
-use daegi_domain::{Topic, Topics};
 
 /// A message and where it came from.
 #[derive(Debug, Clone)]
@@ -13,6 +12,8 @@ pub struct Incoming {
     pub partition: i32,
     /// Its place there.
     pub offset: i64,
+    /// When it was written, in Unix milliseconds; 0 if nobody said.
+    pub at: u64,
     /// Its key.
     pub key: Option<Vec<u8>>,
     /// Its body; none is a tombstone.
@@ -22,20 +23,17 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// None for a topic that was not asked for.
-    pub(super) fn of(message: &BorrowedMessage<'_>, topics: &Topics) -> Option<Self> {
-        Some(Self {
-            topic: topics.named(message.topic())?,
+    pub(super) fn of(message: &BorrowedMessage<'_>, topic: Topic) -> Self {
+        let at = message.timestamp().to_millis().unwrap_or(0);
+        Self {
+            topic,
             partition: message.partition(),
             offset: message.offset(),
+            at: u64::try_from(at).unwrap_or(0),
             key: message.key().map(Into::into),
             body: message.payload().map(Into::into),
             headers: message.headers().map(|headers| headers.detach()).unwrap_or_default(),
-        })
-    }
-
-    pub(super) fn place(&self) -> (Topic, i32) {
-        (self.topic, self.partition)
+        }
     }
 
     /// The text of a header, if there is one.

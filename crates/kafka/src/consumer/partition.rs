@@ -8,8 +8,7 @@ use metrics::counter;
 use rdkafka::consumer::{Consumer as _, StreamConsumer};
 use tokio_util::sync::CancellationToken;
 
-use super::{Effect, Failure, Incoming, dead_letter};
-use crate::client::Quiet;
+use super::{Effect, Failure, Halt, Incoming, Member, dead_letter};
 use crate::{Publisher, meters};
 
 /// The first pause before an effect is tried again; doubles up to the longest.
@@ -30,59 +29,57 @@ impl<E: Effect> Work<E> {
         Self { effect, dead_letters, topics, troubled: AtomicBool::new(false) }
     }
 
+    pub(super) fn effect(&self) -> &E {
+        &self.effect
+    }
+
     pub(super) fn topics(&self) -> &Topics {
         &self.topics
     }
 
-    /// Deals with messages in order and stores each offset; ends early when told to stop.
+    /// Deals with messages in order and stores offsets; ends early when told to stop.
     pub(super) async fn partition(
         &self,
-        messages: Vec<Incoming>,
-        consumer: &StreamConsumer<Quiet>,
+        mut messages: &[Incoming],
+        consumer: &StreamConsumer<Member>,
         stop: &CancellationToken,
     ) {
-        for message in messages {
-            if !self.insist(&message, stop).await {
-                return;
-            }
-            let topic = self.topics.name(message.topic);
-            // Fails only for a partition that was taken away meanwhile: its new owner repeats.
-            if let Err(error) = consumer.store_offset(topic, message.partition, message.offset) {
-                tracing::debug!(%error, "offset not stored");
-            }
-        }
-    }
-
-    /// Tries until the message is dealt with; false if told to stop before.
-    async fn insist(&self, message: &Incoming, stop: &CancellationToken) -> bool {
         let mut pause = FIRST_PAUSE;
-        while let Err(missing) = self.deal_with(message).await {
+        while !messages.is_empty() {
+            let (done, missing) = self.deal_with(messages).await;
+            if let Some(last) = messages[..done].last() {
+                self.store_offset(last, consumer);
+                pause = FIRST_PAUSE;
+            }
+            messages = &messages[done..];
+            let Some(missing) = missing else { continue };
             self.in_trouble(&missing);
             if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-                return false;
+                return;
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
         self.out_of_trouble();
-        true
     }
 
-    /// The one place that decides between waiting and giving up on a message.
-    async fn deal_with(&self, message: &Incoming) -> Result<(), String> {
-        let topic = message.topic.event_type();
-        match self.effect.apply(message).await {
-            Ok(()) => {
-                counter!(meters::APPLIED, "topic" => topic).increment(1);
-                Ok(())
-            }
-            Err(Failure::Poison(reason)) => {
-                self.bury(message, &reason).await?;
-                counter!(meters::DEAD_LETTERS, "topic" => topic).increment(1);
-                Ok(())
-            }
-            Err(Failure::Transient(missing)) => {
+    /// How many messages are dealt with, and what the next one waits for. The one place that
+    /// decides between waiting and giving up on a message.
+    async fn deal_with(&self, messages: &[Incoming]) -> (usize, Option<String>) {
+        let topic = E::TOPIC.event_type();
+        let halted = self.effect.apply(messages).await;
+        let done = halted.as_ref().map_or_else(|halt| halt.done, |()| messages.len());
+        counter!(meters::APPLIED, "topic" => topic).increment(done as u64);
+        match halted {
+            Ok(()) => (done, None),
+            Err(Halt { why: Failure::Transient(missing), .. }) => {
                 counter!(meters::RETRIES, "topic" => topic).increment(1);
-                Err(missing)
+                (done, Some(missing))
+            }
+            Err(Halt { why: Failure::Poison(reason), .. }) => {
+                match self.bury(&messages[done], &reason).await {
+                    Ok(()) => (done + 1, None),
+                    Err(missing) => (done, Some(missing)),
+                }
             }
         }
     }
@@ -91,13 +88,22 @@ impl<E: Effect> Work<E> {
     async fn bury(&self, message: &Incoming, reason: &str) -> Result<(), String> {
         let record = dead_letter::record(message, reason, &self.topics);
         self.dead_letters.publish(&[record]).await.map_err(|error| error.to_string())?;
+        counter!(meters::DEAD_LETTERS, "topic" => E::TOPIC.event_type()).increment(1);
         tracing::warn!(
-            topic = %message.topic,
+            topic = %E::TOPIC,
             partition = message.partition,
             offset = message.offset,
             "a message that cannot be used went to the dead letters"
         );
         Ok(())
+    }
+
+    /// Fails only for a partition that was taken away meanwhile: its new owner repeats.
+    fn store_offset(&self, message: &Incoming, consumer: &StreamConsumer<Member>) {
+        let topic = self.topics.name(E::TOPIC);
+        if let Err(error) = consumer.store_offset(topic, message.partition, message.offset) {
+            tracing::debug!(%error, "offset not stored");
+        }
     }
 
     fn in_trouble(&self, missing: &str) {

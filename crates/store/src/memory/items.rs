@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use daegi_domain::{Item, ItemChange, ItemId, Millis, Number};
+use daegi_domain::{Item, ItemChange, ItemId, ItemNews, LogPosition, Millis, Number, Said};
 
 use super::line::Line;
-use crate::model::{Put, Removed};
+use crate::model::{NewsOutcome, Put};
 
 pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: Millis) -> Put {
     let Some(line) = lines.get_mut(&change.id) else {
@@ -33,32 +33,59 @@ pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: 
     Put::Updated(line.touched())
 }
 
-pub(super) fn remove(
+pub(super) fn apply(
+    lines: &mut BTreeMap<ItemId, Line>,
+    news: &ItemNews,
+    now: Millis,
+) -> NewsOutcome {
+    let outcome = match &news.said {
+        Said::Changed(change) => match put(lines, change, now) {
+            Put::Created(_) => NewsOutcome::Created,
+            Put::Updated(_) => NewsOutcome::Updated,
+            Put::Stale => NewsOutcome::Stale,
+        },
+        Said::Gone { id, version } => gone(lines, id, *version, news.read, now),
+    };
+    if let (true, Some(line)) = (outcome != NewsOutcome::Stale, lines.get_mut(news.item())) {
+        line.read = Some(news.read);
+    }
+    outcome
+}
+
+fn gone(
     lines: &mut BTreeMap<ItemId, Line>,
     id: &ItemId,
     version: Option<u64>,
+    read: LogPosition,
     now: Millis,
-) -> Removed {
-    match lines.get_mut(id) {
-        Some(line) if version.is_some_and(|version| version <= line.item.version) => Removed::Stale,
-        Some(line) => {
-            line.item.version = version.unwrap_or(line.item.version);
-            if line.removed {
-                return Removed::NotFound;
-            }
-            line.removed = true;
-            line.restart();
-            Removed::Yes
+) -> NewsOutcome {
+    let Some(line) = lines.get_mut(id) else {
+        // Remembered even though there is nothing to remove: an older event that creates the
+        // item may still be on its way.
+        if let Some(version) = version {
+            lines.insert(id.clone(), tombstone(id, version, now));
         }
-        None => {
-            // Remembered even though there is nothing to remove: an older event that creates the
-            // item may still be on its way.
-            if let Some(version) = version {
-                lines.insert(id.clone(), tombstone(id, version, now));
-            }
-            Removed::NotFound
-        }
+        return NewsOutcome::NotFound;
+    };
+    let stale = match version {
+        Some(version) => version <= line.item.version,
+        None => line.read.is_some_and(|last| read.is_repeat_of(last)),
+    };
+    if stale {
+        return NewsOutcome::Stale;
     }
+    line.item.version = version.unwrap_or(line.item.version);
+    if remove(line) { NewsOutcome::Removed } else { NewsOutcome::NotFound }
+}
+
+/// False if it was taken out already.
+pub(super) fn remove(line: &mut Line) -> bool {
+    if line.removed {
+        return false;
+    }
+    line.removed = true;
+    line.restart();
+    true
 }
 
 fn created(change: &ItemChange) -> Item {

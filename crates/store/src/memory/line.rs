@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use daegi_domain::liveness::{PAGE_NUMBERS, oldest_slice, slice_of};
 use daegi_domain::rate::BUCKETS;
 use daegi_domain::{
-    Departed, EndReason, Item, LineEvent, Millis, Number, Rate, SeenPage, UserId, line,
+    Departed, EndReason, Item, LineEvent, LogPosition, Millis, Number, Rate, SeenPage, UserId, line,
 };
 
 use super::outbox::Written;
@@ -16,6 +16,8 @@ pub(super) struct Line {
     pub(super) item: Item,
     /// The item was taken out; kept for its version and for the people still inside.
     pub(super) removed: bool,
+    /// Where the last news that counted was read.
+    pub(super) read: Option<LogPosition>,
     pub(super) base: Number,
     pub(super) tail: Number,
     pub(super) valid_from: Number,
@@ -72,6 +74,7 @@ impl Line {
         Self {
             item,
             removed: false,
+            read: None,
             base,
             tail: base,
             valid_from: base.next(),

@@ -15,6 +15,8 @@ pub(super) struct PartitionKeys {
     pub(super) fence: String,
     /// SET: the items there are.
     pub(super) items: String,
+    /// HASH log → reading|read: how far logs were read from their beginning.
+    pub(super) catalogues: String,
 }
 
 /// The keys of one line.
@@ -34,6 +36,7 @@ impl PartitionKeys {
             outbox_events: key("outbox-events"),
             fence: key("fence"),
             items: key("items"),
+            catalogues: key("catalogues"),
         }
     }
 }

@@ -6,8 +6,8 @@ use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
-    Admission, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, OutboxBatch, Place,
-    PolicyChange, Put, Refusal, Removed, Standing, Sweep, Totals,
+    Admission, Catalogue, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, NewsOutcome,
+    OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
 
@@ -36,7 +36,7 @@ pub(super) fn put(id: &ItemId, reply: Vec<Value>) -> Result<Put> {
         (tag, Some(item)) if tag == "created" => Ok(Put::Created(item)),
         (tag, Some(item)) if tag == "updated" => Ok(Put::Updated(item)),
         (tag, None) if tag == "stale" => Ok(Put::Stale),
-        (tag, _) => Err(strange("put_item", &tag)),
+        (tag, _) => Err(strange("put_items", &tag)),
     }
 }
 
@@ -49,12 +49,23 @@ pub(super) fn policy_change(id: &ItemId, reply: Vec<Value>) -> Result<PolicyChan
     }
 }
 
-pub(super) fn removed(tag: &str) -> Result<Removed> {
+pub(super) fn news_outcome(tag: &str) -> Result<NewsOutcome> {
     match tag {
-        "removed" => Ok(Removed::Yes),
-        "notfound" => Ok(Removed::NotFound),
-        "stale" => Ok(Removed::Stale),
-        other => Err(strange("remove_item", other)),
+        "created" => Ok(NewsOutcome::Created),
+        "updated" => Ok(NewsOutcome::Updated),
+        "removed" => Ok(NewsOutcome::Removed),
+        "notfound" => Ok(NewsOutcome::NotFound),
+        "stale" => Ok(NewsOutcome::Stale),
+        other => Err(strange("put_items or remove_item", other)),
+    }
+}
+
+pub(super) fn catalogue(state: Option<&str>) -> Result<Catalogue> {
+    match state {
+        None => Ok(Catalogue::Unread),
+        Some("reading") => Ok(Catalogue::Reading),
+        Some("read") => Ok(Catalogue::Read),
+        Some(other) => Err(strange("a catalogue", other)),
     }
 }
 

@@ -17,12 +17,14 @@ macro_rules! registry {
             fn new() -> Self {
                 Self {
                     $($line: Script::new(concat!(
+                        include_str!("scripts/numbers.lua"),
                         include_str!("scripts/line.lua"),
                         include_str!(concat!("scripts/", stringify!($line), ".lua")),
                     )),)*
-                    $($plain: Script::new(
+                    $($plain: Script::new(concat!(
+                        include_str!("scripts/numbers.lua"),
                         include_str!(concat!("scripts/", stringify!($plain), ".lua")),
-                    ),)*
+                    )),)*
                 }
             }
 
@@ -38,10 +40,10 @@ macro_rules! registry {
 
 registry! {
     line: [
-        put_item, remove_item, set_policy, set_paused, reset, purge, join, snapshot, mark_seen,
+        remove_item, set_policy, set_paused, reset, purge, join, snapshot, mark_seen,
         resolve, close, counts, admit, expire, sweep,
     ],
-    plain: [open, fence, outbox_ack]
+    plain: [open, fence, outbox_ack, put_items, end_catalogue]
 }
 
 /// The scripts, hashed once per process.

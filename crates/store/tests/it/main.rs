@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod lease;
+mod news;
 mod opening;
 mod rules;
 mod scripts;

@@ -74,30 +74,6 @@ async fn a_sold_out_line_is_kept_and_goes_on_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn an_older_version_changes_nothing_even_after_a_removal() {
-    let (stores, _server) = both().await;
-    for (name, store) in stores {
-        let versioned = |version, stock| daegi_domain::ItemChange {
-            version: Some(version),
-            stock,
-            policy: None,
-            ..change("concert", Policy::default())
-        };
-        let id = item("concert");
-        store.put_item(&versioned(5, 10), START).await.unwrap();
-        for old in [5, 4] {
-            store.put_item(&versioned(old, 99), START).await.unwrap();
-        }
-        assert_eq!(store.item(&id).await.unwrap().unwrap().stock, 10, "{name}");
-        store.remove_item(&id, Some(6), START).await.unwrap();
-        store.put_item(&versioned(6, 99), START).await.unwrap();
-        assert_eq!(store.item(&id).await.unwrap(), None, "{name}");
-        store.put_item(&versioned(u64::MAX, 3), START).await.unwrap();
-        assert_eq!(store.item(&id).await.unwrap().unwrap().version, u64::MAX, "{name}");
-    }
-}
-
-#[tokio::test]
 async fn who_misses_their_turn_and_comes_back_in_time_is_served_first() {
     let (stores, _server) = both().await;
     for (name, store) in stores {

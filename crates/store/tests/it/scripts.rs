@@ -5,6 +5,7 @@ use redis::{AsyncCommands, Script, Value};
 macro_rules! line_script {
     ($name:literal) => {
         Script::new(concat!(
+            include_str!("../../src/redis/scripts/numbers.lua"),
             include_str!("../../src/redis/scripts/line.lua"),
             include_str!(concat!("../../src/redis/scripts/", $name, ".lua")),
         ))
@@ -39,11 +40,19 @@ async fn call(
 /// An item with two people, on raw keys.
 async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let base = BASE.to_string();
-    let mut put = vec!["concert", "Friday", "10", "1", "", &base, "0"];
+    let mut put = vec!["0", &base, "18"];
     put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
     put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
     put.extend(["onRejoin", "keep", "entryUrl", ""]);
-    call(connection, &line_script!("put_item"), &put).await.unwrap();
+    put.extend(["concert", "Friday", "10", "1", "", "", "", "0"]);
+    let script = Script::new(concat!(
+        include_str!("../../src/redis/scripts/numbers.lua"),
+        include_str!("../../src/redis/scripts/put_items.lua"),
+    ));
+    let (items, item) = (&keys()[15], &keys()[0]);
+    let created: Vec<Vec<String>> =
+        script.key(items).key(item).arg(&put).invoke_async(connection).await.unwrap();
+    assert_eq!(created, [["created"]]);
     let now = NOW.to_string();
     let joined =
         call(connection, &line_script!("join"), &[&now, "10", "kim", "lee"]).await.unwrap();

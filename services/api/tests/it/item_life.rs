@@ -63,7 +63,7 @@ async fn a_reset_sends_everybody_away_and_the_new_line_begins_at_one() {
 async fn a_removed_item_is_not_found() {
     let world = World::with_item("concert").await;
     let token = world.token("concert", "kim").await;
-    world.store.remove_item(&id("concert"), None, world.clock.now_ms()).await.unwrap();
+    world.store.remove_item(&id("concert")).await.unwrap();
     world.join("concert", "lee").await.is_problem(404, "ITEM_NOT_FOUND");
     eventually(SOON, "the line is gone", async || {
         world.poll("concert", &token).await.status == 404

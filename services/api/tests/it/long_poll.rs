@@ -95,7 +95,7 @@ async fn a_removed_item_ends_the_wait() {
     let (world, _, second) = listener().await;
     let (uri, began) = (held("concert", &second, 30_000), Instant::now());
     let item = id("concert");
-    let (heard, gone) = tokio::join!(world.get(&uri), world.store.remove_item(&item, None, 1));
+    let (heard, gone) = tokio::join!(world.get(&uri), world.store.remove_item(&item));
     gone.unwrap();
     heard.is_problem(404, "ITEM_NOT_FOUND");
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());

@@ -6,11 +6,13 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, Millis, Number, Policy, SeenPage, Settings, UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
+    UserId,
 };
 use daegi_store::{
-    Admission, Counts, DepartedCursor, Epoch, Error, Expiry, Joined, Leases, LineSnapshot,
-    MemoryStore, OutboxBatch, PolicyChange, Put, Removed, Result, Standing, Store, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Error, Expiry, Joined, Leases,
+    LineSnapshot, MemoryStore, NewsOutcome, OutboxBatch, PolicyChange, Put, Result, Standing,
+    Store, Sweep,
 };
 
 /// How the store is.
@@ -78,9 +80,29 @@ impl Store for Probe {
         self.inner.put_item(change, now).await
     }
 
-    async fn remove_item(&self, id: &ItemId, version: Option<u64>, now: Millis) -> Result<Removed> {
+    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
         self.gate("remove_item").await?;
-        self.inner.remove_item(id, version, now).await
+        self.inner.remove_item(id).await
+    }
+
+    async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
+        self.gate("apply_news").await?;
+        self.inner.apply_news(news, now).await
+    }
+
+    async fn catalogue(&self, log: &str) -> Result<Catalogue> {
+        self.gate("catalogue").await?;
+        self.inner.catalogue(log).await
+    }
+
+    async fn begin_catalogue(&self, log: &str) -> Result<()> {
+        self.gate("begin_catalogue").await?;
+        self.inner.begin_catalogue(log).await
+    }
+
+    async fn end_catalogue(&self, log: &str) -> Result<bool> {
+        self.gate("end_catalogue").await?;
+        self.inner.end_catalogue(log).await
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {

@@ -10,6 +10,8 @@ use daegi_runtime::{Clock, Health, Shutdown};
 use daegi_store::{MemoryStore, SharedStore};
 use daegi_testkit::eventually;
 
+pub(crate) const PARTITIONS: u16 = 4;
+pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 1, tick_ms: 1000 };
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 pub(crate) struct Pod {
@@ -17,7 +19,7 @@ pub(crate) struct Pod {
     pub(crate) ticket_keys: TicketKeys,
     publisher: Publisher,
     shutdown: Shutdown,
-    _broker: EmbeddedBroker,
+    broker: EmbeddedBroker,
 }
 
 pub(crate) fn item(id: &str) -> ItemId {
@@ -38,24 +40,40 @@ pub(crate) fn changed(id: &str, stock: u32, version: u64) -> ItemChanged {
 
 impl Pod {
     pub(crate) fn start() -> Self {
+        Self::on(Arc::new(MemoryStore::new(PARTITIONS, SETTINGS)))
+    }
+
+    /// A pod on this store.
+    pub(crate) fn on(store: SharedStore) -> Self {
         let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-        let settings = Settings { token_count_to_move: 1, tick_ms: 1000 };
-        let store: SharedStore = Arc::new(MemoryStore::new(4, settings));
-        let (shutdown, ticket_keys) = (Shutdown::new(), TicketKeys::generate());
+        let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
+        let (ticket_keys, shutdown) = (TicketKeys::generate(), Shutdown::new());
+        let pod = Self { store, ticket_keys, publisher, shutdown, broker };
+        pod.read_as("pods");
+        pod
+    }
+
+    fn read_as(&self, group: &str) {
         let deps = ConsumerDeps {
-            store: store.clone(),
-            ticket_keys: ticket_keys.clone(),
+            store: self.store.clone(),
+            ticket_keys: self.ticket_keys.clone(),
             clock: Clock::system(),
-            health: Health::new(&shutdown).part("consumer"),
+            health: Health::new(&self.shutdown).part("consumer"),
         };
         let source = Source {
-            brokers: broker.bootstrap_servers().to_owned(),
+            brokers: self.broker.bootstrap_servers().to_owned(),
             topics: Topics::default(),
-            group: "pods".to_owned(),
+            group: group.to_owned(),
         };
-        daegi_consumer::start(Some(source), deps, &shutdown).unwrap();
-        let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-        Self { store, ticket_keys, publisher, shutdown, _broker: broker }
+        daegi_consumer::start(Some(source), deps, &self.shutdown).unwrap();
+    }
+
+    /// The same pod after a restart in a group that has read nothing yet.
+    pub(crate) async fn again_as(mut self, group: &str) -> Self {
+        self.end().await;
+        self.shutdown = Shutdown::new();
+        self.read_as(group);
+        self
     }
 
     pub(crate) async fn publish(&self, records: &[Record]) {
@@ -78,6 +96,10 @@ impl Pod {
     }
 
     pub(crate) async fn stop(self) {
+        self.end().await;
+    }
+
+    async fn end(&self) {
         self.shutdown.now();
         self.shutdown.wait(SOON).await.unwrap();
         assert!(!self.shutdown.has_failed());

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use daegi_domain::{Item, ItemChange, ItemId};
 use daegi_runtime::http::{JsonBody, PathParams};
-use daegi_store::{Put, Removed};
+use daegi_store::Put;
 use serde::Serialize;
 
 use super::body::{ByHand, NewItem, WholeItem};
@@ -73,15 +73,11 @@ pub(super) async fn manually(
 }
 
 pub(super) async fn remove(State(admin): Context, PathParams(id): Id) -> Answer<StatusCode> {
-    let now = admin.clock.now_ms();
-    match ask(admin.store.remove_item(&id, None, now)).await? {
-        Removed::Yes => {
-            tracing::info!(admin.call = "remove item", item.id = %id, "admin change");
-            Ok(StatusCode::NO_CONTENT)
-        }
-        Removed::NotFound => Err(AdminError::NoItem(id)),
-        Removed::Stale => Err(AdminError::Contended(id)),
+    if !ask(admin.store.remove_item(&id)).await? {
+        return Err(AdminError::NoItem(id));
     }
+    tracing::info!(admin.call = "remove item", item.id = %id, "admin change");
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn pause(State(admin): Context, PathParams(id): Id) -> Answer<Json<ItemView>> {

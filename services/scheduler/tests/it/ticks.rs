@@ -230,8 +230,7 @@ async fn entries_of_a_removed_item_run_to_their_end() {
     room.put("concert", 100, r#"{"passTtlSeconds":5}"#).await;
     room.join("concert", &["kim", "lee"]).await;
     room.tick().await;
-    let now = room.clock.now_ms();
-    room.store.remove_item(&item("concert"), None, now).await.unwrap();
+    room.store.remove_item(&item("concert")).await.unwrap();
     assert_eq!(room.tick().await.admitted, 0);
     room.pass(5);
     assert_eq!(room.tick().await.expired, 1);

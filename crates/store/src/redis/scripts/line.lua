@@ -1,8 +1,6 @@
 -- The words every script of a line shares. Prepended to each of them, never run alone.
 --
 -- KEYS 1..16 are the line's keys in the order of keys.rs; KEYS 17.. are slices of liveness.
--- Numbers are exact: Redis writes them with 17 digits, and txt() is used wherever Lua would
--- turn one into text by itself (which keeps only 14).
 local ITEM, WAITING, RETURNING = KEYS[1], KEYS[2], KEYS[3]
 local MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local DEPARTED, CLOSED, BIRTHS, RATE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
@@ -13,8 +11,6 @@ local PAGE = 8192
 local SLICE_MS, SLICES_KEPT = 15000, 244
 local BUCKET_MS, BUCKETS = 5000, 60
 local CLOSED_KEEP_MS = 3600000
-
-local function txt(number) return string.format('%.0f', number) end
 
 -- The named fields of the item as a table; absent ones are false.
 local function item_fields(...)
@@ -193,10 +189,4 @@ end
 
 local function is_there()
   return redis.call('HGET', ITEM, 'removed') == '0'
-end
-
--- Versions may exceed what a double holds, so they are compared as decimal text.
-local function is_newer(version, stored)
-  if #version ~= #stored then return #version > #stored end
-  return version > stored
 end

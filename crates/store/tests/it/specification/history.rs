@@ -1,11 +1,24 @@
 use daegi_domain::{Mode, OnRejoin, Policy};
 use proptest::prelude::*;
 
+/// Something a product service said, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct News {
+    pub(crate) item: usize,
+    pub(crate) gone: bool,
+    pub(crate) stock: u32,
+    pub(crate) version: Option<u64>,
+    pub(crate) offset: u64,
+    pub(crate) at: u64,
+}
+
 /// One thing that can happen. Items, users and tickets are indices into what the world knows.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Put { item: usize, stock: u32, enabled: bool, version: Option<u64>, policy: Option<Policy> },
-    Remove { item: usize, version: Option<u64> },
+    Remove { item: usize },
+    News { news: Vec<News> },
+    Catalogue { log: usize, step: usize },
     Policy { item: usize, policy: Policy, outdated: bool },
     Pause { item: usize, paused: bool },
     Reset { item: usize },
@@ -50,10 +63,19 @@ fn put(
     stock: impl Strategy<Value = u32>,
     enabled: impl Strategy<Value = bool>,
 ) -> impl Strategy<Value = Op> {
-    let version = prop_oneof![3 => Just(None), 2 => (0..6u64).prop_map(Some),
-        1 => (u64::MAX - 3..u64::MAX).prop_map(Some)];
-    (item, stock, enabled, version, prop::option::of(policy())).prop_map(
+    (item, stock, enabled, version(), prop::option::of(policy())).prop_map(
         |(item, stock, enabled, version, policy)| Op::Put { item, stock, enabled, version, policy },
+    )
+}
+
+fn version() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![3 => Just(None), 2 => (0..6u64).prop_map(Some),
+        1 => (u64::MAX - 3..u64::MAX).prop_map(Some)]
+}
+
+fn news() -> impl Strategy<Value = News> {
+    (0..ITEMS, prop::bool::weighted(0.3), 0..8u32, version(), 0..12u64, 0..12u64).prop_map(
+        |(item, gone, stock, version, offset, at)| News { item, gone, stock, version, offset, at },
     )
 }
 
@@ -112,8 +134,9 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(item, policy, outdated)| Op::Policy { item, policy, outdated }),
         2 => (item(), any::<bool>()).prop_map(|(item, paused)| Op::Pause { item, paused }),
         1 => item().prop_map(|item| Op::Reset { item }),
-        1 => (item(), prop::option::of(0..8u64))
-            .prop_map(|(item, version)| Op::Remove { item, version }),
+        1 => item().prop_map(|item| Op::Remove { item }),
+        3 => prop::collection::vec(news(), 0..5).prop_map(|news| Op::News { news }),
+        1 => (0..2usize, 0..3usize).prop_map(|(log, step)| Op::Catalogue { log, step }),
         1 => Just(Op::BeginTerm),
         2 => (0..super::super::support::PARTITIONS, 0..4usize)
             .prop_map(|(partition, batches)| Op::Ack { partition, batches }),

@@ -1,7 +1,8 @@
 use std::fmt::Debug;
 
 use daegi_domain::{
-    EndReason, ItemChange, ItemId, ItemName, LineEvent, Number, SeenPage, Settings, UserId,
+    EndReason, ItemChange, ItemId, ItemName, ItemNews, LineEvent, LogPosition, Number, Said,
+    SeenPage, Settings, UserId,
 };
 use daegi_store::{
     DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Result, Store,
@@ -9,7 +10,7 @@ use daegi_store::{
 use daegi_testkit::Redis;
 
 use super::fairness::Fairness;
-use super::history::Op;
+use super::history::{News, Op};
 use crate::support::{PARTITIONS, SETTINGS, START, item, user};
 
 /// What went wrong, in words.
@@ -101,7 +102,11 @@ impl World {
 
     async fn run(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
         match op {
-            Op::Put { .. } | Op::Remove { .. } | Op::Policy { .. } => self.change_item(op).await,
+            Op::Put { .. }
+            | Op::Remove { .. }
+            | Op::News { .. }
+            | Op::Catalogue { .. }
+            | Op::Policy { .. } => self.change_item(op).await,
             Op::Pause { item, paused } => {
                 both!(self, store => store.set_paused(&self.items[*item], *paused)).map(drop)
             }
@@ -172,9 +177,21 @@ impl World {
                 };
                 both!(self, store => store.put_item(&change, self.now)).map(drop)
             }
-            Op::Remove { item, version } => {
-                let (id, now) = (&self.items[*item], self.now);
-                both!(self, store => store.remove_item(id, *version, now)).map(drop)
+            Op::Remove { item } => {
+                both!(self, store => store.remove_item(&self.items[*item])).map(drop)
+            }
+            Op::News { news } => {
+                let news: Vec<_> = news.iter().map(|news| self.news(news)).collect();
+                both!(self, store => store.apply_news(&news, self.now)).map(drop)
+            }
+            Op::Catalogue { log, step } => {
+                let log = ["items/0", "items/1"][*log];
+                match step {
+                    0 => both!(self, store => store.begin_catalogue(log))?,
+                    1 => both!(self, store => store.end_catalogue(log)).map(drop)?,
+                    _ => {}
+                }
+                both!(self, store => store.catalogue(log)).map(drop)
             }
             Op::Policy { item, policy, outdated } => {
                 let id = &self.items[*item];
@@ -184,6 +201,18 @@ impl World {
             }
             _ => Ok(()),
         }
+    }
+
+    fn news(&self, news: &News) -> ItemNews {
+        let id = self.items[news.item].clone();
+        let said = if news.gone {
+            Said::Gone { id, version: news.version }
+        } else {
+            let name = ItemName::parse("연극 3 pm").unwrap();
+            let (stock, version) = (news.stock, news.version);
+            Said::Changed(ItemChange { id, name, stock, enabled: true, version, policy: None })
+        };
+        ItemNews { said, read: LogPosition { offset: news.offset, at: news.at } }
     }
 
     async fn join(&mut self, item: usize, users: &[UserId]) -> std::result::Result<(), Wrong> {

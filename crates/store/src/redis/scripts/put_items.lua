@@ -1,0 +1,58 @@
+-- Creates or changes items of one partition, each unless the change is older than what is stored.
+-- KEYS: 1 items of the partition · 2.. the item of each change; one may come twice
+-- ARGV: 1 '1' to answer with the items · 2 base for new lines · 3 how many words of default policy follow
+--       4.. those: field, value, …
+--       then for each change: id, name, stock, enabled 0|1, version or '', offset and time it was read at
+--       or '' and '', how many words of policy follow (0: keep the stored one), those
+-- Reply: for each change {'created'|'updated', HGETALL item if asked for} or {'stale'}
+local ITEMS, answer_items, base = KEYS[1], ARGV[1] == '1', ARGV[2]
+local defaults_from, defaults_to = 4, 3 + tonumber(ARGV[3])
+local NEW = {'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0'}
+
+local function extend(words, from, first, last)
+  for i = first, last do words[#words + 1] = from[i] end
+end
+
+-- A new line begins behind every number the item's earlier one has given.
+local function line_from(base, tail)
+  base = math.max(tonumber(base), tonumber(tail or '0'))
+  return {'base', txt(base), 'tail', txt(base), 'validFrom', txt(base + 1), 'dropped', '0', 'paused', '0'}
+end
+
+-- Applies the change whose words begin at ARGV[at]; returns the reply and where the next begins.
+local function put(key, at)
+  local version, policy_words = ARGV[at + 4], tonumber(ARGV[at + 7])
+  local next = at + 8 + policy_words
+  local stored_version, removed, tail, revision =
+    unpack(redis.call('HMGET', key, 'version', 'removed', 'tail', 'revision'))
+  if stored_version and version ~= '' and not is_newer(version, stored_version) then
+    return {'stale'}, next
+  end
+
+  local creates = not stored_version or removed == '1'
+  local words = {'id', ARGV[at], 'name', ARGV[at + 1], 'stock', ARGV[at + 2], 'enabled', ARGV[at + 3],
+    'revision', txt(tonumber(revision or '0') + 1)}
+  if version ~= '' then extend(words, {'version', version}, 1, 2)
+  elseif not stored_version then extend(words, {'version', '0'}, 1, 2) end
+  if ARGV[at + 5] ~= '' then
+    extend(words, {'readOffset', ARGV[at + 5], 'readAt', ARGV[at + 6]}, 1, 4)
+  end
+  if creates then
+    extend(words, {'removed', '0'}, 1, 2)
+    extend(words, line_from(base, tail), 1, 10)
+    if not stored_version then extend(words, NEW, 1, #NEW) end
+    if policy_words == 0 then extend(words, ARGV, defaults_from, defaults_to) end
+    redis.call('SADD', ITEMS, ARGV[at])
+  end
+  extend(words, ARGV, at + 8, next - 1)
+  redis.call('HSET', key, unpack(words))
+  local reply = {creates and 'created' or 'updated'}
+  if answer_items then reply[2] = redis.call('HGETALL', key) end
+  return reply, next
+end
+
+local replies, at = {}, defaults_to + 1
+for change = 1, #KEYS - 1 do
+  replies[change], at = put(KEYS[change + 1], at)
+end
+return replies

@@ -1,0 +1,100 @@
+//! What order services say: orders end, and slots become free.
+
+use std::collections::HashSet;
+
+use daegi_domain::{EndReason, OrderClosed, Ticket, TicketKeys, Topic};
+use daegi_kafka::{Effect, Failure, Halt, Incoming};
+use daegi_runtime::Clock;
+use daegi_store::SharedStore;
+use futures_util::future::join_all;
+
+use crate::ConsumerDeps;
+use crate::error::{Refusal, read, understood};
+
+/// How many orders are closed at once.
+const ABREAST: usize = 64;
+
+/// Frees the slots of people whose orders have ended.
+pub struct Orders {
+    store: SharedStore,
+    ticket_keys: TicketKeys,
+    clock: Clock,
+}
+
+/// How a person's order ended.
+struct Closed {
+    ticket: Ticket,
+    reason: EndReason,
+}
+
+impl Orders {
+    /// Orders of people in this store.
+    #[must_use]
+    pub fn new(deps: &ConsumerDeps) -> Self {
+        let (store, clock) = (deps.store.clone(), deps.clock.clone());
+        Self { store, ticket_keys: deps.ticket_keys.clone(), clock }
+    }
+
+    fn closed(&self, message: &Incoming) -> Result<Closed, Refusal> {
+        let body = message.body.as_ref().ok_or(Refusal::NoBody)?;
+        let event: OrderClosed = read(body)?;
+        let ticket = self.ticket_keys.verify(&event.item_id, &event.token)?;
+        if ticket.user != event.user_id {
+            return Err(Refusal::OtherUser);
+        }
+        Ok(Closed { ticket, reason: event.outcome.into() })
+    }
+
+    /// A ticket that has ended already stays as it ended.
+    async fn free(&self, Closed { ticket, reason }: &Closed) -> Result<(), Refusal> {
+        let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
+        self.store.complete(item, &ticket.user, number, *reason, now).await?;
+        Ok(())
+    }
+}
+
+impl Effect for Orders {
+    const TOPIC: Topic = Topic::OrderClosed;
+
+    async fn apply(&self, messages: &[Incoming]) -> Result<(), Halt> {
+        let (orders, poison) = understood(messages, |message| self.closed(message));
+        let mut done = 0;
+        for orders in waves(&orders) {
+            for freed in join_all(orders.iter().map(|order| self.free(order))).await {
+                freed.map_err(|refusal| Halt { done, why: refusal.into() })?;
+                done += 1;
+            }
+        }
+        poison.map_or(Ok(()), Err)
+    }
+
+    /// Orders end once; what they did is not theirs to bring back.
+    async fn read_again(&self, _: i32, _: bool) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    async fn read_to_end(&self, _: i32) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Cuts orders into runs in which nobody comes twice: of two ends of one ticket the first counts,
+/// so they must not go side by side.
+fn waves(mut orders: &[Closed]) -> Vec<&[Closed]> {
+    let mut waves = Vec::new();
+    while !orders.is_empty() {
+        let mut tickets = HashSet::new();
+        let candidates = orders.iter().take(ABREAST).map(|order| &order.ticket);
+        let length = candidates.take_while(|ticket| tickets.insert(*ticket)).count();
+        let (wave, rest) = orders.split_at(length);
+        waves.push(wave);
+        orders = rest;
+    }
+    waves
+}
+
+impl std::fmt::Debug for Orders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Orders").field("store", &self.store).finish_non_exhaustive()
+    }
+}
