@@ -44,7 +44,7 @@ impl Stage {
     /// An empty store.
     pub(crate) async fn store(&self) -> anyhow::Result<SharedStore> {
         let mut connection = self.redis.connection().await?;
-        redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await?;
+        redis::cmd("FLUSHALL").arg("ASYNC").query_async::<()>(&mut connection).await?;
         let store = RedisStore::open(&self.redis.url(), STORE_PARTITIONS, SETTINGS).await?;
         Ok(Arc::new(store))
     }

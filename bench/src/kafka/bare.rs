@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::OwnedHeaders;
 use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer};
 use rdkafka::{ClientConfig, ClientContext};
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 use super::message::Message;
@@ -19,17 +20,22 @@ const SOON: Duration = Duration::from_secs(120);
 /// The pause while librdkafka's queue is full.
 const QUEUE_FULL: Duration = Duration::from_millis(1);
 
-/// Counts what the broker has confirmed, and nothing more.
-#[derive(Debug, Default)]
-struct Confirmed(AtomicUsize);
+/// Counts what the broker has not confirmed yet, and nothing more.
+#[derive(Debug)]
+struct Unconfirmed {
+    open: AtomicUsize,
+    none: Notify,
+}
 
-impl ClientContext for Confirmed {}
+impl ClientContext for Unconfirmed {}
 
-impl ProducerContext for Confirmed {
+impl ProducerContext for Unconfirmed {
     type DeliveryOpaque = ();
 
     fn delivery(&self, delivery: &DeliveryResult<'_>, (): ()) {
-        self.0.fetch_add(usize::from(delivery.is_ok()), Ordering::Relaxed);
+        if delivery.is_ok() && self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.none.notify_one();
+        }
     }
 }
 
@@ -40,28 +46,24 @@ pub(crate) async fn publish(
     topic: &str,
     messages: &[Message],
 ) -> anyhow::Result<Duration> {
-    let producer: ThreadedProducer<Confirmed> = ClientConfig::new()
+    let unconfirmed = Unconfirmed { open: AtomicUsize::new(messages.len()), none: Notify::new() };
+    let producer: ThreadedProducer<Unconfirmed> = ClientConfig::new()
         .set("bootstrap.servers", brokers)
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("linger.ms", "5")
-        .create_with_context(Confirmed::default())?;
-    let count = messages.len();
-    let (topic, ready): (_, Vec<_>) =
-        (topic.to_owned(), messages.iter().map(|one| (one.clone(), one.owned_headers())).collect());
-    let (took, confirmed) = spawn_blocking(move || {
-        let started = Instant::now();
-        hand_over(&producer, &topic, ready)?;
-        producer.flush(SOON)?;
-        let took = started.elapsed();
-        anyhow::Ok((took, producer.client().context().0.load(Ordering::Relaxed)))
-    })
-    .await??;
-    if confirmed == count { Ok(took) } else { bail!("{confirmed} of {count} were confirmed") }
+        .create_with_context(unconfirmed)?;
+    let (topic, handing) = (topic.to_owned(), producer.clone());
+    let ready: Vec<_> = messages.iter().map(|one| (one.clone(), one.owned_headers())).collect();
+    let started = Instant::now();
+    spawn_blocking(move || hand_over(&handing, &topic, ready)).await??;
+    let context = producer.client().context();
+    tokio::time::timeout(SOON, context.none.notified()).await.context("not confirmed")?;
+    Ok(started.elapsed())
 }
 
 fn hand_over(
-    producer: &ThreadedProducer<Confirmed>,
+    producer: &ThreadedProducer<Unconfirmed>,
     topic: &str,
     messages: Vec<(Message, OwnedHeaders)>,
 ) -> anyhow::Result<()> {

@@ -10,8 +10,8 @@ use daegi_kafka::Source;
 use daegi_runtime::{Clock, Health, Shutdown};
 use daegi_store::SharedStore;
 
-use super::message::{self, Message};
 use super::bare;
+use super::message::{self, Message};
 use crate::duel::Round;
 use crate::stage::{Stage, renamed};
 
@@ -44,11 +44,7 @@ struct Marks {
 }
 
 /// The consumer on a full topic, then a bare one on the same.
-pub(crate) async fn round(
-    stage: &Stage,
-    changes: Changes,
-    count: usize,
-) -> anyhow::Result<Round> {
+pub(crate) async fn round(stage: &Stage, changes: Changes, count: usize) -> anyhow::Result<Round> {
     let (brokers, topic) = (stage.brokers(), stage.topic().await?);
     bare::publish(&brokers, &topic, &changes.messages(count)?).await?;
     let messages = message::read(&brokers, &topic, count).await?;

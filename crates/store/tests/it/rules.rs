@@ -211,7 +211,7 @@ async fn a_full_outbox_holds_admission_until_it_drains() {
         assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
         assert!(store.admit(epoch, &id, 9, 4, START).await.unwrap().outbox_full, "{name}");
         for partition in 0..store.partitions() {
-            let batches = store.outbox_read(partition, 10).await.unwrap();
+            let batches = store.outbox_read(partition, None, 10).await.unwrap();
             let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
             store.outbox_ack(partition, &ids).await.unwrap();
         }
@@ -245,7 +245,7 @@ async fn a_reserved_line_is_seen_by_nobody_and_leaves_nothing() {
 async fn events(store: &SharedStore) -> Vec<LineEvent> {
     let mut events = Vec::new();
     for partition in 0..store.partitions() {
-        let batches = store.outbox_read(partition, 1000).await.unwrap();
+        let batches = store.outbox_read(partition, None, 1000).await.unwrap();
         events.extend(batches.into_iter().flat_map(|batch| batch.events));
     }
     events
