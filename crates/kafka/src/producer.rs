@@ -100,7 +100,7 @@ impl Publisher {
     pub async fn publish(&self, records: &[Record]) -> Result<()> {
         let stretch = self.begin();
         let confirmed = async {
-            let handed = stretch.hand_over(records.to_vec()).await?;
+            let handed = stretch.hand_over(records.iter().cloned().map(Ok)).await?;
             handed.confirmed().await
         };
         let outcome = confirmed.await;
@@ -121,17 +121,20 @@ impl Publisher {
 }
 
 impl Stretch<'_> {
-    /// Hands records over, behind those of earlier calls. Waits only while librdkafka's queue is
-    /// full.
+    /// Hands records over, behind those of earlier calls. Each is taken when it is its turn, so
+    /// that an iterator which writes them needs no memory for all. Waits only while librdkafka's
+    /// queue is full.
     ///
     /// # Errors
     /// If they are not taken. The stretch is over then.
-    pub async fn hand_over(&self, records: Vec<Record>) -> Result<Handed> {
-        let patience = self.publisher.patience;
-        let call = Call::of(records.len());
+    pub async fn hand_over<R>(&self, records: R) -> Result<Handed>
+    where
+        R: IntoIterator<Item = Result<Record>, IntoIter: Send>,
+    {
+        let (patience, call) = (self.publisher.patience, Arc::<Call>::default());
         let handing = async {
             for record in records {
-                self.enqueue(record, call.clone()).await?;
+                self.enqueue(record?, call.one_more()).await?;
             }
             Ok(())
         };

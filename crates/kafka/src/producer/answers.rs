@@ -56,9 +56,11 @@ impl ProducerContext for Answers {
 }
 
 impl Call {
-    /// A call of so many records.
-    pub(super) fn of(records: usize) -> Arc<Self> {
-        Arc::new(Self { open: AtomicUsize::new(records), ..Self::default() })
+    /// Expects another answer. Only while records are handed over, and nobody waits before all
+    /// of them are.
+    pub(super) fn one_more(self: &Arc<Self>) -> Arc<Self> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.clone()
     }
 
     fn answered(&self) {
@@ -85,5 +87,32 @@ impl Call {
             // A notification between the checks and here is kept for us: there is one waiter.
             self.over.notified().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rdkafka::error::RDKafkaErrorCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_is_over_with_its_last_answer_and_not_before() {
+        let call = Arc::<Call>::default();
+        let (first, second) = (call.one_more(), call.one_more());
+        let mut over = std::pin::pin!(call.over());
+        first.answered();
+        assert!(futures_util::poll!(&mut over).is_pending());
+        second.answered();
+        over.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn one_refusal_is_enough() {
+        let call = Arc::<Call>::default();
+        let (first, _second) = (call.one_more(), call.one_more());
+        first.refused(KafkaError::MessageProduction(RDKafkaErrorCode::UnknownTopic));
+        first.answered();
+        assert!(call.over().await.is_err());
     }
 }

@@ -220,6 +220,32 @@ async fn a_full_outbox_holds_admission_until_it_drains() {
 }
 
 #[tokio::test]
+async fn the_outbox_is_read_on_behind_a_batch_that_may_be_gone() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let (id, epoch) = open(&store, Policy::default()).await;
+        store.join(&id, &users(12), &SETTINGS, START).await.unwrap();
+        for _ in 0..12 {
+            store.admit(epoch, &id, 1, 100, START).await.unwrap();
+        }
+        let mut found = None;
+        for partition in 0..store.partitions() {
+            let all = store.outbox_read(partition, None, 100).await.unwrap();
+            found = (all.len() == 12).then_some((partition, all)).or(found);
+        }
+        let (partition, all) = found.unwrap();
+        for gone in [false, true] {
+            let after = Some(all[9].id.as_str());
+            let rest = store.outbox_read(partition, after, 1).await.unwrap();
+            assert_eq!(rest, all[10..11], "{name}, gone: {gone}");
+            store.outbox_ack(partition, std::slice::from_ref(&all[9].id)).await.unwrap();
+        }
+        let after = Some(all[11].id.as_str());
+        assert!(store.outbox_read(partition, after, 1).await.unwrap().is_empty(), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_reserved_line_is_seen_by_nobody_and_leaves_nothing() {
     let (stores, server) = both().await;
     for (name, store) in stores {

@@ -80,7 +80,7 @@ impl Passage<'_> {
     pub(super) async fn hand_over(&self, batches: &[OutboxBatch]) -> Result<Handed> {
         match self {
             Self::Nowhere => Ok(Handed::default()),
-            Self::Kafka(bridge, stretch) => stretch.hand_over(bridge.records(batches)?).await,
+            Self::Kafka(bridge, stretch) => stretch.hand_over(bridge.records(batches)).await,
         }
     }
 
@@ -119,8 +119,8 @@ impl Told {
 }
 
 impl Bridge {
-    fn records(&self, batches: &[OutboxBatch]) -> Result<Vec<Record>> {
-        told(batches).map(|(item, event)| self.record(item, event)).collect()
+    fn records(&self, batches: &[OutboxBatch]) -> impl Iterator<Item = Result<Record>> {
+        told(batches).map(|(item, event)| self.record(item, event))
     }
 
     fn record(&self, item: &ItemId, event: &LineEvent) -> Result<Record> {
