@@ -16,7 +16,7 @@ mod server;
 
 pub use body::MAX_BODY;
 pub use extract::{JsonBody, PathParams, QueryParams};
-pub use guard::{MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+pub use guard::{Guarded, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
 pub use listen::{ListenError, bind};
 pub use replaceable::Replaceable;
 pub use server::{Limits, serve};

@@ -89,9 +89,9 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     let seeds = Seeds::of(&config)?;
     let health = Health::new(&shutdown);
     let part = health.part("scheduler");
-    let door = Replaceable::new(guarded(health.router()));
+    let door = Replaceable::from(guarded(health.router()));
     let limits = Limits::from(&config);
-    let mut serving = pin!(serve(listener, door.router(), limits, shutdown.clone()));
+    let mut serving = pin!(serve(listener, door.clone(), limits, shutdown.clone()));
     let opening =
         daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
     let store = tokio::select! {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, EXPECT};
@@ -28,9 +28,6 @@ const DISCARD_TIME: Duration = Duration::from_secs(5);
 /// # Errors
 /// A problem if the body is over [`MAX_BODY`] or breaks off.
 pub(super) async fn whole_body(request: Request) -> Result<Request, Problem> {
-    if request.body().is_end_stream() {
-        return Ok(request);
-    }
     let (parts, mut body) = request.into_parts();
     if declared_length(&parts.headers) > MAX_BODY as u64 {
         // A client that asks first is told before it sends anything.

@@ -1,15 +1,16 @@
 //! The guard around every router: whatever goes wrong, the answer is a problem.
 
-use std::any::Any;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, Uri};
-use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
 use tokio::time::{Instant, timeout_at};
-use tower_http::catch_panic::CatchPanicLayer;
+use tower::Service;
 
 use super::body::whole_body;
 use crate::problem::{Code, Problem};
@@ -23,28 +24,45 @@ pub const MAX_HEADERS: usize = 16 * 1024;
 /// How long a request may take until its answer starts. Above the longest long poll (30 s).
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(40);
 
-/// Wraps a complete router, last and once per listener: a router that is merged into it later is
-/// not guarded, and axum does not merge two routers that both have a fallback.
+/// A complete router behind the guard.
+///
+/// Not layers of the router: each of those is a box and a copy of every route per request, which
+/// together cost as much as a poll itself.
+#[derive(Debug, Clone)]
+pub struct Guarded(Router);
+
+/// Wraps a complete router, once per listener.
 ///
 /// Unknown routes and methods, panics, requests over the limits and requests that take too long
 /// all answer with a problem. Handlers see bodies that have arrived whole and within
 /// [`super::MAX_BODY`].
-pub fn guarded(router: Router) -> Router {
-    router
-        .fallback(unknown_route)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn(guard))
-        .layer(CatchPanicLayer::custom(after_panic))
+pub fn guarded(router: Router) -> Guarded {
+    Guarded(router.fallback(unknown_route).method_not_allowed_fallback(wrong_method))
 }
 
-async fn guard(request: Request, next: Next) -> Result<Response, Problem> {
-    check_uri(request.uri())?;
-    check_headers(request.headers())?;
-    let deadline = Instant::now() + REQUEST_DEADLINE;
-    let request = timeout_at(deadline, whole_body(request)).await;
-    let request = request.unwrap_or_else(|_| Err(too_slow()))?;
-    let response = timeout_at(deadline, next.run(request)).await;
-    response.map_err(|_| no_answer())
+impl Guarded {
+    /// Answers a request, whatever happens.
+    pub async fn answer(&self, request: Request) -> Response {
+        match AssertUnwindSafe(self.guard(request)).catch_unwind().await {
+            Ok(answer) => answer.into_response(),
+            // The panic hook has logged it, with its place; the client learns nothing of it.
+            Err(_) => Problem::internal().into_response(),
+        }
+    }
+
+    async fn guard(&self, mut request: Request) -> Result<Response, Problem> {
+        check_uri(request.uri())?;
+        check_headers(request.headers())?;
+        let deadline = Instant::now() + REQUEST_DEADLINE;
+        if !request.body().is_end_stream() {
+            let whole = timeout_at(deadline, whole_body(request)).await;
+            request = whole.unwrap_or_else(|_| Err(too_slow()))?;
+        }
+        // A router is always ready.
+        let Ok(response) =
+            timeout_at(deadline, self.0.clone().call(request)).await.map_err(|_| no_answer())?;
+        Ok(response)
+    }
 }
 
 fn check_uri(uri: &Uri) -> Result<(), Problem> {
@@ -84,9 +102,4 @@ async fn unknown_route() -> Problem {
 async fn wrong_method(method: Method) -> Problem {
     let detail = format!("this route does not answer {method}");
     Problem::new(Code::MethodNotAllowed, detail)
-}
-
-/// The panic hook has logged it already, with its place; the client learns nothing of it.
-fn after_panic(_: Box<dyn Any + Send>) -> Response {
-    Problem::internal().into_response()
 }

@@ -10,7 +10,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
@@ -21,8 +20,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower::ServiceExt;
 
+use super::Replaceable;
 use crate::config::Config;
 use crate::shutdown::Shutdown;
 
@@ -65,14 +64,20 @@ impl From<&Config> for Limits {
 ///
 /// Handlers find the peer's address as `ConnectInfo<SocketAddr>`. Streams that have no end of
 /// their own must watch [`Shutdown::token`].
-pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdown: Shutdown) {
+pub async fn serve(
+    listener: TcpListener,
+    service: impl Into<Replaceable>,
+    limits: Limits,
+    shutdown: Shutdown,
+) {
+    let service = service.into();
     let permits = Arc::new(Semaphore::new(limits.connections));
     let accepting = async {
         loop {
             let (stream, peer, permit) = next_connection(&listener, &permits).await;
             let connection = Connection {
                 peer,
-                router: router.clone(),
+                service: service.clone(),
                 limits: limits.clone(),
                 shutdown: shutdown.clone(),
             };
@@ -109,7 +114,7 @@ async fn after_failed_accept(error: &io::Error) {
 /// One client's connection and what it needs to be served.
 struct Connection {
     peer: SocketAddr,
-    router: Router,
+    service: Replaceable,
     limits: Limits,
     shutdown: Shutdown,
 }
@@ -142,6 +147,6 @@ impl Connection {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
-        self.router.clone().oneshot(request).await
+        Ok(self.service.current().answer(request).await)
     }
 }

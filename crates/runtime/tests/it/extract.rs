@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Request, StatusCode};
 use axum::routing::{get, post};
 use daegi_runtime::Code;
-use daegi_runtime::http::{JsonBody, PathParams, QueryParams, guarded};
+use daegi_runtime::http::{Guarded, JsonBody, PathParams, QueryParams, guarded};
 use serde::Deserialize;
 
 use crate::support::{self, call, problem};
@@ -22,7 +22,7 @@ struct Wait {
     ms: u16,
 }
 
-fn router() -> Router {
+fn router() -> Guarded {
     let routes = Router::new()
         .route("/join", post(async |JsonBody(join): JsonBody<Join>| join.user_id))
         .route(

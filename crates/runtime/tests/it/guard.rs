@@ -7,14 +7,16 @@ use axum::body::{Body, Bytes};
 use axum::http::header::ALLOW;
 use axum::http::{Request, StatusCode};
 use axum::routing::{get, post};
-use daegi_runtime::http::{Limits, MAX_BODY, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+use daegi_runtime::http::{
+    Guarded, Limits, MAX_BODY, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded,
+};
 use daegi_runtime::{Code, Shutdown};
 
 use crate::support::{self, call, exchange, problem, served};
 
 const TEN_MB: usize = 10 * 1024 * 1024;
 
-fn router() -> Router {
+fn router() -> Guarded {
     let routes = Router::new()
         .route("/hello", get(async || "hello"))
         .route("/length", post(async |body: Bytes| body.len().to_string()))

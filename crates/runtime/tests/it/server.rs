@@ -7,7 +7,7 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use daegi_runtime::Shutdown;
-use daegi_runtime::http::{Limits, guarded};
+use daegi_runtime::http::{Guarded, Limits, guarded};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
@@ -26,7 +26,7 @@ struct Gate {
 }
 
 impl Gate {
-    fn router(&self) -> Router {
+    fn router(&self) -> Guarded {
         let gate = self.clone();
         let handler = async move || {
             gate.entered.notify_one();
@@ -109,7 +109,7 @@ async fn more_clients_than_connections_wait_for_their_turn() {
 async fn a_client_that_never_finishes_its_head_is_cut_off() {
     let shutdown = Shutdown::new();
     let limits = Limits { header_read: Duration::from_millis(20), ..Limits::default() };
-    let address = served(Router::new(), limits, &shutdown).await.unwrap();
+    let address = served(guarded(Router::new()), limits, &shutdown).await.unwrap();
     let answer = exchange(address, b"GET / HTTP/1.1\r\nhost:").await.unwrap();
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
     shutdown.now();

@@ -3,16 +3,14 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Request, Response};
-use daegi_runtime::http::{Limits, serve};
+use daegi_runtime::http::{Guarded, Limits, serve};
 use daegi_runtime::{Config, ConfigError, Problem, Role, Shutdown};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tower::ServiceExt;
 
 /// 32 bytes that look like nothing else, so that a leak is found.
 pub(crate) const SECRET_HEX: &str =
@@ -44,9 +42,8 @@ pub(crate) fn refusal(role: Role, args: &[&str], env: &[(&str, &str)]) -> String
 }
 
 /// Sends a request through a router without a network.
-pub(crate) async fn call(router: Router, request: Request<Body>) -> Response<Body> {
-    let Ok(response) = router.oneshot(request).await;
-    response
+pub(crate) async fn call(router: Guarded, request: Request<Body>) -> Response<Body> {
+    router.answer(request).await
 }
 
 /// A request without a body.
@@ -67,7 +64,7 @@ pub(crate) async fn problem(response: Response<Body>) -> anyhow::Result<Problem>
 
 /// Serves a router on a free port.
 pub(crate) async fn served(
-    router: Router,
+    router: Guarded,
     limits: Limits,
     shutdown: &Shutdown,
 ) -> anyhow::Result<SocketAddr> {

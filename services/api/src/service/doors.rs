@@ -34,7 +34,7 @@ impl Listeners {
 
     /// Serves what is behind the doors, until the shutdown.
     pub async fn serve(self, behind: &Behind, limits: Limits, shutdown: Shutdown) {
-        let (public, internal) = (behind.public.router(), behind.internal.router());
+        let (public, internal) = (behind.public.clone(), behind.internal.clone());
         tokio::join!(
             serve(self.public, public, limits.clone(), shutdown.clone()),
             serve(self.internal, internal, limits, shutdown),
@@ -46,10 +46,7 @@ impl Behind {
     /// Nothing but health yet.
     #[must_use]
     pub fn starting(health: &Health) -> Self {
-        Self {
-            public: Replaceable::starting(),
-            internal: Replaceable::new(guarded(health.router())),
-        }
+        Self { public: Replaceable::starting(), internal: guarded(health.router()).into() }
     }
 
     /// Opens for everybody; health stays.

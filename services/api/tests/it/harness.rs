@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use daegi_api::{Api, ApiDeps};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
-use daegi_runtime::http::guarded;
+use daegi_runtime::http::{Guarded, guarded};
 use daegi_runtime::{Clock, Health, Shutdown};
 use daegi_store::Store;
 use daegi_testkit::eventually;
 use http_body_util::BodyExt;
 use serde_json::Value;
-use tower::ServiceExt;
 
 use crate::probe::Probe;
 
@@ -28,8 +26,8 @@ pub(crate) struct World {
     pub(crate) keys: TicketKeys,
     pub(crate) health: Health,
     pub(crate) shutdown: Shutdown,
-    public: Router,
-    internal: Router,
+    public: Guarded,
+    internal: Guarded,
 }
 
 /// An answer, read to its end.
@@ -113,7 +111,7 @@ impl World {
     pub(crate) async fn call(&self, request: Request<Body>) -> Answer {
         let is_internal = request.uri().path().starts_with("/internal");
         let router = if is_internal { &self.internal } else { &self.public };
-        let (parts, body) = router.clone().oneshot(request).await.unwrap().into_parts();
+        let (parts, body) = router.answer(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Answer { status: parts.status, headers: parts.headers, text }

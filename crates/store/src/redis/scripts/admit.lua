@@ -31,7 +31,7 @@ local seen = function() return true end
 if grace > 0 then seen = seen_since(oldest, tonumber(ARGV[6])) end
 local ttl, keep = tonumber(item.passTtlSeconds), tonumber(item.missedKeepSeconds) * 1000
 
-local free = math.min(quota, room(item, redis.call('HLEN', ENTERED)), outbox_room)
+local free = math.min(quota, room(item, inside_count()), outbox_room)
 local admitted, missed = 0, 0
 
 local function put_aside(user, number)

@@ -34,7 +34,7 @@ end
 local function passes_through()
   return item.mode == 'auto' and item.paused ~= '1' and through < quota
     and waiting + returning == 0
-    and room(item, redis.call('HLEN', ENTERED)) > 0
+    and room(item, inside_count()) > 0
 end
 
 -- The place a person holds already, or nil. Where they could take a new one, a place that is over

@@ -22,6 +22,7 @@ end
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
 local closed, closed_marks, activated, activated_expires = {}, {}, {}, nil
+local entries, entries_until = {}, {}
 
 -- Ends a ticket that is nowhere any more.
 local function close(user, number, reason, now)
@@ -31,16 +32,22 @@ local function close(user, number, reason, now)
   closed_marks[#closed_marks + 1] = n .. ':' .. reason
 end
 
--- Lets a person in who is nowhere any more.
+-- Lets a person in who is nowhere any more. All of a call are let in at the same moment and for
+-- equally long, and written down together: a command for each would cost more than all the rest.
 local function enter(user, number, now, ttl_seconds)
-  local n, expires = txt(number), txt(now + ttl_seconds * 1000)
-  redis.call('HSET', ENTERED, user, n .. ':' .. txt(now) .. ':' .. expires)
-  redis.call('ZADD', ENTERED_UNTIL, expires, user)
+  local n = txt(number)
+  if not activated_expires then activated_expires = txt(now + ttl_seconds * 1000) end
+  entries[#entries + 1] = user
+  entries[#entries + 1] = n .. ':' .. txt(now) .. ':' .. activated_expires
+  entries_until[#entries_until + 1] = activated_expires
+  entries_until[#entries_until + 1] = user
   activated[#activated + 1] = user .. ' ' .. n
-  activated_expires = expires
 end
 
--- Writes what close() and enter() collected: counters, memory of ends, the outbox.
+-- How many are inside, those of this call included.
+local function inside_count() return redis.call('HLEN', ENTERED) + #activated end
+
+-- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox.
 local function write_down(now, id)
   if #closed > 0 then
     redis.call('ZADD', CLOSED, unpack(closed_marks))
@@ -50,6 +57,8 @@ local function write_down(now, id)
     redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
   end
   if #activated > 0 then
+    redis.call('HSET', ENTERED, unpack(entries))
+    redis.call('ZADD', ENTERED_UNTIL, unpack(entries_until))
     redis.call('HINCRBY', ITEM, 'admitted', #activated)
     redis.call('INCRBY', OUTBOX_EVENTS, #activated)
     redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated,

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
-use daegi_runtime::http::guarded;
+use daegi_runtime::http::{Guarded, guarded};
 use daegi_runtime::{AdminToken, Clock};
 use daegi_scheduler::{Admin, Leadership};
 use daegi_store::SharedStore;
 use http_body_util::BodyExt;
 use serde_json::Value;
-use tower::ServiceExt;
 
 use crate::room::{self, START};
 
@@ -21,7 +19,7 @@ pub(super) const QUOTA: &str = "/waiting-queue/token-count-to-move";
 
 pub(super) struct Desk {
     pub(super) store: SharedStore,
-    router: Router,
+    router: Guarded,
 }
 
 #[derive(Debug)]
@@ -73,7 +71,7 @@ impl Desk {
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Reply {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.router.answer(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let body =
