@@ -1,9 +1,9 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test lint fmt tools
+.PHONY: help run kafka test bench-kafka lint fmt tools
 
 help: ## what there is
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 run: ## the whole waiting room in one process, no set-up
 	cargo run --release
@@ -13,6 +13,10 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
+
+# Quick starts matter to tests, speed to a benchmark: KAFKA_OPTS come after the broker's own options.
+bench-kafka: tools ## relay and item sync beside a bare producer and consumer
+	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
 lint: ## formatting, clippy and docs, warnings are errors
 	cargo fmt --all -- --check

@@ -32,5 +32,5 @@ pub use consumer::{Consumer, Effect, Failure, Halt, Incoming, Source};
 pub use embedded::EmbeddedBroker;
 pub use error::{Error, Result};
 pub use event::Event;
-pub use producer::Publisher;
+pub use producer::{Handed, Publisher, Stretch};
 pub use record::Record;

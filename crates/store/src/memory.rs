@@ -312,8 +312,13 @@ impl Store for MemoryStore {
         self.partitions
     }
 
-    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>> {
-        Ok(self.rooms().outboxes[usize::from(partition)].read(limit))
+    async fn outbox_read(
+        &self,
+        partition: u16,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OutboxBatch>> {
+        Ok(self.rooms().outboxes[usize::from(partition)].read(after, limit))
     }
 
     async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {

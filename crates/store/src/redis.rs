@@ -393,10 +393,16 @@ impl Store for RedisStore {
         self.partitions
     }
 
-    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>> {
+    async fn outbox_read(
+        &self,
+        partition: u16,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OutboxBatch>> {
         let outbox = PartitionKeys::new(partition).outbox;
+        let from = after.map_or_else(|| "-".into(), |id| format!("({id}"));
         let mut range = ::redis::cmd("XRANGE");
-        range.arg(outbox).arg("-").arg("+").arg("COUNT").arg(limit);
+        range.arg(outbox).arg(from).arg("+").arg("COUNT").arg(limit);
         reply::outbox(self.command(&range).await?)
     }
 

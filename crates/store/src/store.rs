@@ -148,8 +148,14 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// How many partitions there are.
     fn partitions(&self) -> u16;
 
-    /// The oldest batches of a partition's outbox, in order.
-    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>>;
+    /// The oldest batches of a partition's outbox, in order; with `after`, those behind the batch
+    /// of that id, whether or not it is still there.
+    async fn outbox_read(
+        &self,
+        partition: u16,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OutboxBatch>>;
 
     /// Removes batches that are published; removing one twice is harmless.
     async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()>;

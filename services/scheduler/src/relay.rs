@@ -2,27 +2,28 @@
 //!
 //! An event is removed only after the broker has confirmed it. A leader that dies in between
 //! leaves it to the next one, which publishes it again with the same id. Partitions go side by
-//! side; within one, events go in the order in which they happened.
+//! side and never wait for each other; within one, events go in the order in which they happened.
 
+mod drain;
 mod outlet;
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use daegi_store::{OutboxBatch, SharedStore};
+use daegi_store::SharedStore;
 use futures_util::future::join_all;
 use metrics::counter;
+use tokio::task::JoinSet;
 
 use crate::meters;
-use crate::trouble::Trouble;
+use crate::trouble::Troubles;
+use drain::Drain;
 pub use outlet::Outlet;
 
-/// How many batches of a partition one step takes.
-const BATCHES: u32 = 50;
-
-/// The pause after a step that found nothing, and the first after one that failed.
+/// The pause after a partition was found empty, and the first after one that failed.
 const IDLE: Duration = Duration::from_millis(250);
 
-/// The longest pause after steps that failed one after another.
+/// The longest pause of a partition that failed again and again.
 const LONGEST: Duration = Duration::from_secs(4);
 
 /// Empties the outbox while this replica leads.
@@ -51,14 +52,31 @@ impl Relay {
         Self { store, outlet }
     }
 
-    /// Steps for ever; whoever runs it ends it with the term.
-    pub(crate) async fn run(&self) {
-        let mut trouble = Trouble::new("relay");
+    /// Keeps all partitions empty, for ever; whoever runs it ends it with the term.
+    pub async fn run(&self) {
+        let troubles = Arc::new(Mutex::new(Troubles::new("relay")));
+        // Tasks of their own, so that a full outbox does not keep the leader from its ticks. They
+        // end with this future: the set aborts what is in it when it is dropped.
+        let mut partitions = JoinSet::new();
+        for partition in 0..self.store.partitions() {
+            partitions.spawn(self.clone().keep_empty(partition, troubles.clone()));
+        }
+        // None of them ends by itself. One that panics takes the leader along, as it did the
+        // relay: whoever restarts processes can do better than a leader without one partition.
+        while let Some(ended) = partitions.join_next().await {
+            if let Err(error) = ended {
+                std::panic::resume_unwind(error.into_panic());
+            }
+        }
+    }
+
+    async fn keep_empty(self, partition: u16, troubles: Arc<Mutex<Troubles>>) {
+        let troubles = || troubles.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pause = IDLE;
         loop {
-            match self.step().await {
+            match self.drain(partition).await {
                 Ok(events) => {
-                    trouble.over();
+                    troubles().over(partition);
                     pause = IDLE;
                     if events > 0 {
                         // The memory store never waits, so this loop must let others run.
@@ -67,7 +85,7 @@ impl Relay {
                     }
                 }
                 Err(error) => {
-                    trouble.met(&error);
+                    troubles().met(partition, &error);
                     pause = (pause * 2).min(LONGEST);
                 }
             }
@@ -75,34 +93,25 @@ impl Relay {
         }
     }
 
-    /// Takes the oldest events of every partition out and says how many there were.
+    /// Takes what every partition holds out and says how many events it were.
     ///
     /// # Errors
     /// If the store or the broker is away. Other partitions are done all the same, and events
     /// whose removal failed are met again.
     pub async fn step(&self) -> Result<usize, RelayError> {
-        let partitions = (0..self.store.partitions()).map(|partition| self.partition(partition));
+        let partitions = (0..self.store.partitions()).map(|partition| self.drain(partition));
         join_all(partitions).await.into_iter().sum()
     }
 
-    async fn partition(&self, partition: u16) -> Result<usize, RelayError> {
-        let batches = self.store.outbox_read(partition, BATCHES).await?;
-        if batches.is_empty() {
-            return Ok(0);
-        }
-        self.hand_over(&batches).await?;
-        let events = batches.iter().map(|batch| batch.events.len()).sum();
-        let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
-        self.store.outbox_ack(partition, &ids).await?;
-        Ok(events)
-    }
-
-    async fn hand_over(&self, batches: &[OutboxBatch]) -> Result<(), RelayError> {
-        let handed_over = self.outlet.take(batches).await;
-        if let Err(error) = &handed_over {
+    /// One stretch of a partition: from its oldest event on, as far as it goes.
+    async fn drain(&self, partition: u16) -> Result<usize, RelayError> {
+        let passage = self.outlet.open();
+        let drained = Drain::new(&*self.store, &passage, partition).run().await;
+        if let Err(RelayError::Kafka(error)) = &drained {
             counter!(meters::RELAY_FAILED).increment(1);
             tracing::debug!(%error, "not published");
+            passage.give_up().await;
         }
-        Ok(handed_over?)
+        drained
     }
 }

@@ -1,5 +1,6 @@
 //! Complaining once.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 /// Trouble that lasts: logged when it begins, when it changes and when it is over, however often
@@ -33,6 +34,35 @@ impl Trouble {
     }
 }
 
+/// Trouble of work that is divided into partitions: one complaint for all of them, and it is
+/// over when the last one is out of it.
+#[derive(Debug)]
+pub(crate) struct Troubles {
+    trouble: Trouble,
+    partitions: BTreeSet<u16>,
+}
+
+impl Troubles {
+    pub(crate) fn new(part: &'static str) -> Self {
+        Self { trouble: Trouble::new(part), partitions: BTreeSet::new() }
+    }
+
+    /// Says whether this was news.
+    pub(crate) fn met(&mut self, partition: u16, error: &impl Display) -> bool {
+        self.partitions.insert(partition);
+        self.trouble.met(error)
+    }
+
+    /// Says whether that was the last.
+    pub(crate) fn over(&mut self, partition: u16) -> bool {
+        let last = self.partitions.remove(&partition) && self.partitions.is_empty();
+        if last {
+            self.trouble.over();
+        }
+        last
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +75,16 @@ mod tests {
         assert!(trouble.met(&"another answer"));
         trouble.over();
         assert!(trouble.met(&"another answer"));
+    }
+
+    #[test]
+    fn trouble_of_several_partitions_is_news_once_and_over_with_the_last() {
+        let mut troubles = Troubles::new("test");
+        assert!(troubles.met(1, &"no answer"));
+        assert!(!troubles.met(2, &"no answer"));
+        assert!(!troubles.over(0), "one that was never in trouble");
+        assert!(!troubles.over(1));
+        assert!(troubles.over(2));
+        assert!(troubles.met(1, &"no answer"));
     }
 }

@@ -73,3 +73,49 @@ async fn nothing_counts_as_published_while_the_broker_is_away_and_all_does_after
     publisher.publish(&[record]).await.unwrap();
     assert_eq!(broker.read(Topic::TokenActivated, 1).await.len(), 1);
 }
+
+#[tokio::test]
+async fn calls_of_a_stretch_follow_each_other_without_waiting_and_in_order() {
+    let topics = Topics::default();
+    let broker = EmbeddedBroker::start(&topics).unwrap();
+    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
+    let stretch = publisher.begin();
+    let mut handed = Vec::new();
+    for call in 0..4 {
+        let numbers = call * 500..(call + 1) * 500;
+        let records = numbers.map(|n| Record::event(&activated("concert", n), &topics));
+        handed.push(stretch.hand_over(records).await.unwrap());
+    }
+    for call in handed {
+        call.confirmed().await.unwrap();
+    }
+    let found = read(broker.bootstrap_servers(), "token.activated", 2_000).await;
+    let numbers = found
+        .iter()
+        .map(|found| serde_json::from_slice::<TokenActivated>(&found.body).unwrap().number.0);
+    assert!(numbers.eq(0..2_000));
+}
+
+#[tokio::test]
+async fn after_a_stretch_was_given_up_a_new_one_delivers_and_the_old_one_delivers_nothing_more() {
+    let topics = Topics::default();
+    let broker = EmbeddedBroker::start(&topics).unwrap();
+    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
+    let publisher = publisher.with_patience(Duration::from_millis(300));
+    let record = |number| Record::event(&activated("concert", number), &topics);
+    broker.pause().unwrap();
+    let stretch = publisher.begin();
+    let first = stretch.hand_over([record(1)]).await.unwrap();
+    let second = stretch.hand_over([record(2)]).await.unwrap();
+    assert!(matches!(first.confirmed().await, Err(Error::Unconfirmed(_))));
+    drop(second);
+    stretch.give_up().await;
+    broker.resume().unwrap();
+    let publisher = publisher.with_patience(Duration::from_secs(20));
+    publisher.publish(&[record(1).unwrap(), record(3).unwrap()]).await.unwrap();
+    let found = read(broker.bootstrap_servers(), "token.activated", 2).await;
+    let numbers = found
+        .iter()
+        .map(|found| serde_json::from_slice::<TokenActivated>(&found.body).unwrap().number.0);
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 3]);
+}

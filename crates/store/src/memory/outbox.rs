@@ -30,8 +30,10 @@ impl Outbox {
         }
     }
 
-    pub(super) fn read(&self, limit: u32) -> Vec<OutboxBatch> {
-        self.batches.iter().take(limit as usize).cloned().collect()
+    pub(super) fn read(&self, after: Option<&str>, limit: u32) -> Vec<OutboxBatch> {
+        let read = after.and_then(place);
+        let unread = self.batches.iter().skip_while(|batch| place(&batch.id) <= read);
+        unread.take(limit as usize).cloned().collect()
     }
 
     pub(super) fn ack(&mut self, ids: &[String]) {
@@ -41,4 +43,9 @@ impl Outbox {
     pub(super) fn events(&self) -> u64 {
         self.batches.iter().map(|batch| batch.events.len() as u64).sum()
     }
+}
+
+/// Where a batch stands: ids are counted.
+fn place(id: &str) -> Option<u64> {
+    id.parse().ok()
 }

@@ -211,11 +211,37 @@ async fn a_full_outbox_holds_admission_until_it_drains() {
         assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
         assert!(store.admit(epoch, &id, 9, 4, START).await.unwrap().outbox_full, "{name}");
         for partition in 0..store.partitions() {
-            let batches = store.outbox_read(partition, 10).await.unwrap();
+            let batches = store.outbox_read(partition, None, 10).await.unwrap();
             let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
             store.outbox_ack(partition, &ids).await.unwrap();
         }
         assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_outbox_is_read_on_behind_a_batch_that_may_be_gone() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let (id, epoch) = open(&store, Policy::default()).await;
+        store.join(&id, &users(12), &SETTINGS, START).await.unwrap();
+        for _ in 0..12 {
+            store.admit(epoch, &id, 1, 100, START).await.unwrap();
+        }
+        let mut found = None;
+        for partition in 0..store.partitions() {
+            let all = store.outbox_read(partition, None, 100).await.unwrap();
+            found = (all.len() == 12).then_some((partition, all)).or(found);
+        }
+        let (partition, all) = found.unwrap();
+        for gone in [false, true] {
+            let after = Some(all[9].id.as_str());
+            let rest = store.outbox_read(partition, after, 1).await.unwrap();
+            assert_eq!(rest, all[10..11], "{name}, gone: {gone}");
+            store.outbox_ack(partition, std::slice::from_ref(&all[9].id)).await.unwrap();
+        }
+        let after = Some(all[11].id.as_str());
+        assert!(store.outbox_read(partition, after, 1).await.unwrap().is_empty(), "{name}");
     }
 }
 
@@ -245,7 +271,7 @@ async fn a_reserved_line_is_seen_by_nobody_and_leaves_nothing() {
 async fn events(store: &SharedStore) -> Vec<LineEvent> {
     let mut events = Vec::new();
     for partition in 0..store.partitions() {
-        let batches = store.outbox_read(partition, 1000).await.unwrap();
+        let batches = store.outbox_read(partition, None, 1000).await.unwrap();
         events.extend(batches.into_iter().flat_map(|batch| batch.events));
     }
     events

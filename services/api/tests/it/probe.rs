@@ -221,8 +221,13 @@ impl Store for Probe {
         self.inner.partitions()
     }
 
-    async fn outbox_read(&self, partition: u16, limit: u32) -> Result<Vec<OutboxBatch>> {
-        self.inner.outbox_read(partition, limit).await
+    async fn outbox_read(
+        &self,
+        partition: u16,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OutboxBatch>> {
+        self.inner.outbox_read(partition, after, limit).await
     }
 
     async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {

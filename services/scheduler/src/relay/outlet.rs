@@ -5,7 +5,7 @@ use std::sync::Arc;
 use daegi_domain::{
     ItemId, LineEvent, Ticket, TicketKeys, TokenActivated, TokenClosed, Topic, Topics,
 };
-use daegi_kafka::{Publisher, Record, Result};
+use daegi_kafka::{Handed, Publisher, Record, Result, Stretch};
 use daegi_runtime::Config;
 use daegi_store::OutboxBatch;
 use metrics::counter;
@@ -28,6 +28,19 @@ pub struct Bridge {
     publisher: Publisher,
     topics: Topics,
     ticket_keys: TicketKeys,
+}
+
+/// A way for one stretch of events, in order.
+pub(super) enum Passage<'a> {
+    Nowhere,
+    Kafka(&'a Bridge, Stretch<'a>),
+}
+
+/// How many events others are told of, by type.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    activated: u64,
+    closed: u64,
 }
 
 impl std::fmt::Debug for Bridge {
@@ -53,25 +66,61 @@ impl Outlet {
         Self::Kafka(Arc::new(Bridge { publisher, topics, ticket_keys }))
     }
 
-    /// Takes events over; after this they need not be kept.
-    pub(super) async fn take(&self, batches: &[OutboxBatch]) -> Result<()> {
+    /// Opens a way for a stretch of events, which begins with the oldest there is.
+    pub(super) fn open(&self) -> Passage<'_> {
+        match self {
+            Self::Nowhere => Passage::Nowhere,
+            Self::Kafka(bridge) => Passage::Kafka(bridge, bridge.publisher.begin()),
+        }
+    }
+}
+
+impl Passage<'_> {
+    /// Sends events on their way, behind those of earlier calls.
+    pub(super) async fn hand_over(&self, batches: &[OutboxBatch]) -> Result<Handed> {
+        match self {
+            Self::Nowhere => Ok(Handed::default()),
+            Self::Kafka(bridge, stretch) => stretch.hand_over(bridge.records(batches)).await,
+        }
+    }
+
+    /// Counts events that have arrived.
+    pub(super) fn count(&self, told: &Told) {
         let meter = match self {
             Self::Nowhere => meters::RELAY_DROPPED,
-            Self::Kafka(bridge) => {
-                bridge.publish(batches).await?;
-                meters::RELAY_PUBLISHED
-            }
+            Self::Kafka(..) => meters::RELAY_PUBLISHED,
         };
-        count(meter, batches);
-        Ok(())
+        for (topic, events) in
+            [(Topic::TokenActivated, told.activated), (Topic::TokenClosed, told.closed)]
+        {
+            counter!(meter, "type" => topic.event_type()).increment(events);
+        }
+    }
+
+    /// After a failure: nothing more comes this way.
+    pub(super) async fn give_up(self) {
+        if let Self::Kafka(_, stretch) = self {
+            stretch.give_up().await;
+        }
+    }
+}
+
+impl Told {
+    pub(super) fn of(batches: &[OutboxBatch]) -> Self {
+        let mut all = Self::default();
+        for (_, event) in told(batches) {
+            match event {
+                LineEvent::Activated { .. } => all.activated += 1,
+                LineEvent::Closed { .. } => all.closed += 1,
+            }
+        }
+        all
     }
 }
 
 impl Bridge {
-    async fn publish(&self, batches: &[OutboxBatch]) -> Result<()> {
-        let records: Result<Vec<_>> =
-            told(batches).map(|(item, event)| self.record(item, event)).collect();
-        self.publisher.publish(&records?).await
+    fn records(&self, batches: &[OutboxBatch]) -> impl Iterator<Item = Result<Record>> {
+        told(batches).map(|(item, event)| self.record(item, event))
     }
 
     fn record(&self, item: &ItemId, event: &LineEvent) -> Result<Record> {
@@ -95,17 +144,4 @@ impl Bridge {
 fn told(batches: &[OutboxBatch]) -> impl Iterator<Item = (&ItemId, &LineEvent)> {
     let public = batches.iter().filter(|batch| !batch.item.is_reserved());
     public.flat_map(|batch| batch.events.iter().map(|event| (&batch.item, event)))
-}
-
-fn count(meter: &'static str, batches: &[OutboxBatch]) {
-    let mut counts = [(Topic::TokenActivated, 0), (Topic::TokenClosed, 0)];
-    for (_, event) in told(batches) {
-        match event {
-            LineEvent::Activated { .. } => counts[0].1 += 1,
-            LineEvent::Closed { .. } => counts[1].1 += 1,
-        }
-    }
-    for (topic, events) in counts {
-        counter!(meter, "type" => topic.event_type()).increment(events);
-    }
 }

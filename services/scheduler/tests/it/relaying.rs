@@ -1,16 +1,17 @@
 //! From the outbox to the order service, through the embedded broker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use daegi_domain::{Number, TicketKeys, TokenActivated, Topics};
 use daegi_kafka::{EmbeddedBroker, Publisher};
 use daegi_scheduler::{Outlet, Relay, RelayError};
+use daegi_testkit::eventually;
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::message::{Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
-use crate::room::{Room, item};
+use crate::room::{Room, item, user};
 
 const SOON: Duration = Duration::from_secs(60);
 const SECRET: &str = "1:000102030405060708090a0b0c0d0e0f";
@@ -20,7 +21,11 @@ fn keys() -> TicketKeys {
 }
 
 fn relay(room: &Room, broker: &EmbeddedBroker, patience: Duration) -> Relay {
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap().with_patience(patience);
+    relay_to(room, broker.bootstrap_servers(), patience)
+}
+
+fn relay_to(room: &Room, brokers: &str, patience: Duration) -> Relay {
+    let publisher = Publisher::new(brokers).unwrap().with_patience(patience);
     Relay::new(room.store.clone(), Outlet::kafka(publisher, Topics::default(), keys()))
 }
 
@@ -29,17 +34,20 @@ struct OrderService(StreamConsumer);
 
 impl OrderService {
     fn listen(broker: &EmbeddedBroker) -> Self {
+        Self::listen_at(broker.bootstrap_servers(), 3)
+    }
+
+    fn listen_at(brokers: &str, partitions: i32) -> Self {
         let consumer: StreamConsumer = ClientConfig::new()
-            .set("bootstrap.servers", broker.bootstrap_servers())
+            .set("bootstrap.servers", brokers)
             .set("group.id", "orders")
             .create()
             .unwrap();
-        let mut partitions = TopicPartitionList::new();
-        for partition in 0..3 {
-            let from = Offset::Beginning;
-            partitions.add_partition_offset("token.activated", partition, from).unwrap();
+        let mut all = TopicPartitionList::new();
+        for partition in 0..partitions {
+            all.add_partition_offset("token.activated", partition, Offset::Beginning).unwrap();
         }
-        consumer.assign(&partitions).unwrap();
+        consumer.assign(&all).unwrap();
         Self(consumer)
     }
 
@@ -51,6 +59,27 @@ impl OrderService {
         let event = serde_json::from_slice(message.payload().unwrap()).unwrap();
         (event, String::from_utf8(id.into()).unwrap())
     }
+}
+
+/// Reads until this number is told of, and keeps the first delivery of each.
+async fn first_deliveries(orders: &OrderService, last: Number) -> Vec<Number> {
+    let (mut first, mut known) = (Vec::new(), HashSet::new());
+    while first.last() != Some(&last) {
+        let (event, _) = orders.next().await;
+        if known.insert(event.number) {
+            first.push(event.number);
+        }
+    }
+    first
+}
+
+/// Many people of one line, let in as fast as a leader may.
+async fn crowd(room: &mut Room, people: usize) -> Vec<Number> {
+    room.put("concert", 1_000_000, "{}").await;
+    let users: Vec<_> = (0..people).map(|n| user(&format!("person-{n}"))).collect();
+    let numbers = room.join_users("concert", &users).await;
+    assert_eq!(room.tick().await.admitted as usize, people);
+    numbers
 }
 
 async fn pending(room: &Room) -> u64 {
@@ -118,4 +147,54 @@ async fn nothing_leaves_the_outbox_while_the_broker_is_away_and_admission_goes_o
     assert_eq!(pending(&room).await, 0);
     let (first, _) = OrderService::listen(&broker).next().await;
     assert_eq!((first.item_id, first.user_id.as_str()), (item("concert"), "kim"));
+}
+
+#[tokio::test]
+async fn a_crowd_is_told_of_once_and_in_order() {
+    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
+    let mut room = Room::open(100_000).await;
+    let joined = crowd(&mut room, 8_000).await;
+    assert_eq!(relay(&room, &broker, SOON).step().await.unwrap(), 8_000);
+    assert_eq!(pending(&room).await, 0);
+    let orders = OrderService::listen(&broker);
+    for number in joined {
+        assert_eq!(orders.next().await.0.number, number);
+    }
+}
+
+/// A real broker, because the embedded one keeps too little to tell all of this from its beginning.
+#[tokio::test(flavor = "multi_thread")]
+async fn first_deliveries_are_in_order_although_the_broker_died_in_the_middle() {
+    let Some(mut kafka) = daegi_testkit::kafka_or_loud().await else { return };
+    let mut room = Room::open(100_000).await;
+    let joined = crowd(&mut room, 40_000).await;
+    let relay = relay_to(&room, &kafka.bootstrap(), Duration::from_secs(5));
+    let untouched = || async { pending(&room).await == 40_000 };
+    let stepping = async {
+        loop {
+            let stepped = relay.step().await;
+            // The first contact with a new broker may take longer than the patience.
+            if stepped.is_ok() || !untouched().await {
+                return stepped;
+            }
+        }
+    };
+    let outage = async {
+        eventually(SOON, "something is confirmed", || async { !untouched().await }).await;
+        kafka.kill();
+    };
+    let (interrupted, ()) = tokio::join!(stepping, outage);
+    assert!(matches!(interrupted, Err(RelayError::Kafka(_))), "{interrupted:?}");
+    let left = pending(&room).await;
+    assert!((1..40_000).contains(&left), "{left}");
+    kafka.start_again().await.unwrap();
+    let empty = || async { relay.step().await.is_ok() && pending(&room).await == 0 };
+    eventually(SOON, "the outbox is empty", empty).await;
+    let orders = OrderService::listen_at(&kafka.bootstrap(), 4);
+    let told = first_deliveries(&orders, *joined.last().unwrap()).await;
+    assert!(told == joined, "{} of {} in order", common(&told, &joined), joined.len());
+}
+
+fn common(told: &[Number], joined: &[Number]) -> usize {
+    told.iter().zip(joined).take_while(|(told, joined)| told == joined).count()
 }

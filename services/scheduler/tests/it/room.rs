@@ -127,7 +127,7 @@ impl Room {
     pub(crate) async fn admitted(&self) -> Vec<String> {
         let mut users = Vec::new();
         for partition in 0..PARTITIONS {
-            for batch in self.store.outbox_read(partition, u32::MAX).await.unwrap() {
+            for batch in self.store.outbox_read(partition, None, u32::MAX).await.unwrap() {
                 let activated = batch.events.iter().filter_map(|event| match event {
                     LineEvent::Activated { user, .. } => Some(user.to_string()),
                     LineEvent::Closed { .. } => None,

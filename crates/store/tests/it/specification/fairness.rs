@@ -38,7 +38,7 @@ impl Fairness {
     pub(super) async fn judge(&mut self, world: &World) -> Result<(), Wrong> {
         let mut events = Vec::new();
         for partition in 0..PARTITIONS {
-            events.extend(world.memory.outbox_read(partition, 1_000_000).await.unwrap());
+            events.extend(world.memory.outbox_read(partition, None, 1_000_000).await.unwrap());
         }
         for (watched, item) in self.lines.iter_mut().zip(&world.items) {
             let mine = events.iter().filter(|batch| batch.item == *item);

@@ -298,8 +298,8 @@ impl World {
         &self,
         partition: u16,
     ) -> std::result::Result<(Vec<OutboxBatch>, Vec<OutboxBatch>), Wrong> {
-        let specified = self.memory.outbox_read(partition, 100_000).await.unwrap();
-        let found = self.redis.outbox_read(partition, 100_000).await.unwrap();
+        let specified = self.memory.outbox_read(partition, None, 100_000).await.unwrap();
+        let found = self.redis.outbox_read(partition, None, 100_000).await.unwrap();
         let contents = |outbox: &[OutboxBatch]| -> Vec<(ItemId, Vec<LineEvent>)> {
             outbox.iter().map(|batch| (batch.item.clone(), batch.events.clone())).collect()
         };
