@@ -16,7 +16,7 @@ mod incoming;
 mod member;
 mod partition;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,8 +37,8 @@ use member::Member;
 use partition::Work;
 
 /// How many messages are under way at most: what bounds memory while the store is slow, and what
-/// an effect can do in one go.
-const CHUNK: usize = 4096;
+/// an effect can do in one go. Large, so that the many changes of a hot item become one.
+const CHUNK: usize = 16_384;
 
 /// How often a consumer looks whether what it read is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ pub trait Effect: Send + Sync + 'static {
     /// Repeating it must be harmless.
     fn apply(
         &self,
-        messages: &[Incoming],
+        messages: &[Incoming<'_>],
     ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
 
     /// Whether a partition must be read from its beginning, because what its messages did is not
@@ -152,7 +152,7 @@ impl<E: Effect> Consumer<E> {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                _ = looks.tick() => self.catch_up.look(&self.consumer, &self.work).await,
+                _ = looks.tick() => self.look().await,
                 Some(chunk) = chunks.next() => self.take(chunk, &stop).await,
             }
         }
@@ -161,31 +161,43 @@ impl<E: Effect> Consumer<E> {
         self.last_words().await;
     }
 
-    /// Deals with a chunk, partitions side by side.
-    async fn take(
-        &mut self,
-        chunk: Vec<std::result::Result<BorrowedMessage<'_>, KafkaError>>,
-        stop: &CancellationToken,
-    ) {
-        let (mut messages, mut ends, mut trouble) = (BTreeMap::new(), Vec::new(), false);
-        for message in chunk {
-            match message {
-                Ok(message) => {
-                    let incoming = Incoming::of(&message, E::TOPIC);
-                    messages.entry(incoming.partition).or_insert_with(Vec::new).push(incoming);
-                }
-                Err(KafkaError::PartitionEOF(partition)) => ends.push(partition),
-                Err(error) => {
-                    tracing::debug!(%error, "kafka has no message");
-                    trouble = true;
-                }
+    /// A look that fails is repeated, if only by the next tick.
+    async fn look(&mut self) {
+        let mut begun = BTreeSet::new();
+        let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
+        if let Err(failure) = looked {
+            tracing::debug!(?failure, "not known whether to read again");
+        }
+    }
+
+    /// Before the first messages of an assignment have an effect it must be known whether they
+    /// are to be read again, or some would have it twice. Says which partitions went back.
+    async fn settle(&mut self, stop: &CancellationToken) -> BTreeSet<i32> {
+        let mut begun = BTreeSet::new();
+        while !self.catch_up.is_settled(&self.consumer) && !stop.is_cancelled() {
+            let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
+            if let Err(Failure::Poison(missing) | Failure::Transient(missing)) = looked {
+                self.work.in_trouble(&missing);
+                stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
             }
         }
+        begun
+    }
+
+    /// Deals with a chunk, partitions side by side.
+    async fn take(&mut self, chunk: Chunk<'_>, stop: &CancellationToken) {
+        let begun = self.settle(stop).await;
+        if stop.is_cancelled() {
+            return;
+        }
+        let Sorted { mut messages, mut ends, trouble } = Sorted::of(&chunk, E::TOPIC);
+        messages.retain(|partition, _| !begun.contains(partition));
+        ends.retain(|partition| !begun.contains(partition));
         let partitions = messages.values();
         join_all(partitions.map(|messages| self.work.partition(messages, &self.consumer, stop)))
             .await;
-        if !stop.is_cancelled() {
-            self.catch_up.ends(&ends, &self.consumer, &self.work).await;
+        if !stop.is_cancelled() && self.catch_up.ends(ends.into_iter()) {
+            self.look().await;
         }
         if trouble {
             stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
@@ -201,6 +213,37 @@ impl<E: Effect> Consumer<E> {
             }
         });
         let _ = tokio::time::timeout(LAST_WORDS, said).await;
+    }
+}
+
+/// What librdkafka had in one go.
+type Chunk<'a> = Vec<std::result::Result<BorrowedMessage<'a>, KafkaError>>;
+
+/// A chunk by what it is about.
+struct Sorted<'a> {
+    messages: BTreeMap<i32, Vec<Incoming<'a>>>,
+    /// Partitions that have been read to their end.
+    ends: Vec<i32>,
+    trouble: bool,
+}
+
+impl<'a> Sorted<'a> {
+    fn of(chunk: &'a Chunk<'a>, topic: Topic) -> Self {
+        let mut sorted = Self { messages: BTreeMap::new(), ends: Vec::new(), trouble: false };
+        for message in chunk {
+            match message {
+                Ok(message) => {
+                    let incoming = Incoming::of(message, topic);
+                    sorted.messages.entry(incoming.partition).or_default().push(incoming);
+                }
+                Err(KafkaError::PartitionEOF(partition)) => sorted.ends.push(*partition),
+                Err(error) => {
+                    tracing::debug!(%error, "kafka has no message");
+                    sorted.trouble = true;
+                }
+            }
+        }
+        sorted
     }
 }
 

@@ -83,8 +83,8 @@ pub(crate) fn read<E: Event + DeserializeOwned>(body: &[u8]) -> Result<E, Refusa
 
 /// What messages say, up to the first one that says nothing we understand.
 pub(crate) fn understood<T>(
-    messages: &[Incoming],
-    read: impl Fn(&Incoming) -> Result<T, Refusal>,
+    messages: &[Incoming<'_>],
+    read: impl Fn(&Incoming<'_>) -> Result<T, Refusal>,
 ) -> (Vec<T>, Option<Halt>) {
     let mut meanings = Vec::with_capacity(messages.len());
     for message in messages {

@@ -1,5 +1,7 @@
 //! What product services say: items come, change and go.
 
+use std::collections::HashMap;
+
 use daegi_domain::{ItemChanged, ItemId, ItemNews, LogPosition, Said, Topic};
 use daegi_kafka::{Effect, Failure, Halt, Incoming};
 use daegi_runtime::Clock;
@@ -30,9 +32,9 @@ impl Effect for Items {
     const TOPIC: Topic = Topic::ItemChanged;
 
     /// An older version than the stored one changes nothing; that is an effect, too.
-    async fn apply(&self, messages: &[Incoming]) -> Result<(), Halt> {
+    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
         let (news, poison) = understood(messages, news);
-        let applied = self.store.apply_news(&news, self.clock.now_ms()).await;
+        let applied = self.store.apply_news(&newest(news), self.clock.now_ms()).await;
         applied.map_err(|error| Halt { done: 0, why: Refusal::Store(error).into() })?;
         poison.map_or(Ok(()), Err)
     }
@@ -66,8 +68,35 @@ fn log(partition: i32) -> String {
     format!("{}/{partition}", Topic::ItemChanged)
 }
 
-fn news(message: &Incoming) -> Result<ItemNews, Refusal> {
-    let said = match &message.body {
+/// Of the changes of an item that follow each other without a removal only the newest counts, so
+/// the others need not trouble the store: during a sale that is nearly all of them.
+fn newest(mut news: Vec<ItemNews>) -> Vec<ItemNews> {
+    let mut counts = vec![true; news.len()];
+    let mut last: HashMap<&ItemId, (usize, Option<u64>)> = HashMap::new();
+    for (index, one) in news.iter().enumerate() {
+        match &one.said {
+            Said::Gone { id, .. } => {
+                last.remove(id);
+            }
+            Said::Changed(change) => match last.get_mut(&change.id) {
+                Some((before, version)) if change.version > *version => {
+                    counts[*before] = false;
+                    (*before, *version) = (index, change.version);
+                }
+                Some(_) => counts[index] = false,
+                None => {
+                    last.insert(&change.id, (index, change.version));
+                }
+            },
+        }
+    }
+    let mut counts = counts.into_iter();
+    news.retain(|_| counts.next().unwrap_or(true));
+    news
+}
+
+fn news(message: &Incoming<'_>) -> Result<ItemNews, Refusal> {
+    let said = match message.body {
         Some(body) => changed(read(body)?),
         None => gone(message)?,
     };
@@ -85,12 +114,48 @@ fn changed(event: ItemChanged) -> Said {
 
 /// A tombstone takes the item of its key out. With a `version` header it counts only if it is
 /// newer than what is stored, like any other change; without one, unless it was read before.
-fn gone(message: &Incoming) -> Result<Said, Refusal> {
-    let key = message.key.as_deref().and_then(|key| std::str::from_utf8(key).ok());
+fn gone(message: &Incoming<'_>) -> Result<Said, Refusal> {
+    let key = message.key.and_then(|key| std::str::from_utf8(key).ok());
     let id = ItemId::parse(key.ok_or(Refusal::NoKey)?)?;
     let version = match message.header(VERSION) {
         Some(text) => Some(text.parse().map_err(|_| Refusal::Version)?),
         None => None,
     };
     Ok(Said::Gone { id, version })
+}
+
+#[cfg(test)]
+mod tests {
+    use daegi_domain::ItemName;
+
+    use super::*;
+
+    fn changed(id: &str, version: u64) -> Said {
+        Said::Changed(daegi_domain::ItemChange {
+            id: ItemId::parse(id).unwrap(),
+            name: ItemName::parse("Friday 8 pm").unwrap(),
+            stock: 1,
+            enabled: true,
+            version: Some(version),
+            policy: None,
+        })
+    }
+
+    #[test]
+    fn only_the_newest_change_before_a_removal_counts() {
+        let gone = || Said::Gone { id: ItemId::parse("a").unwrap(), version: None };
+        let said = [
+            changed("a", 1), // older than the next
+            changed("a", 3),
+            changed("b", 7),
+            changed("a", 2), // older than the last
+            gone(),
+            changed("a", 3), // whether it counts is for the store to say
+            changed("b", 7), // a repeat
+        ];
+        let at = |offset| LogPosition { offset, at: 0 };
+        let news = said.into_iter().zip(0..).map(|(said, n)| ItemNews { said, read: at(n) });
+        let offsets: Vec<_> = newest(news.collect()).iter().map(|news| news.read.offset).collect();
+        assert_eq!(offsets, [1, 2, 4, 5]);
+    }
 }

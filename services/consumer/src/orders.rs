@@ -35,8 +35,8 @@ impl Orders {
         Self { store, ticket_keys: deps.ticket_keys.clone(), clock }
     }
 
-    fn closed(&self, message: &Incoming) -> Result<Closed, Refusal> {
-        let body = message.body.as_ref().ok_or(Refusal::NoBody)?;
+    fn closed(&self, message: &Incoming<'_>) -> Result<Closed, Refusal> {
+        let body = message.body.ok_or(Refusal::NoBody)?;
         let event: OrderClosed = read(body)?;
         let ticket = self.ticket_keys.verify(&event.item_id, &event.token)?;
         if ticket.user != event.user_id {
@@ -56,7 +56,7 @@ impl Orders {
 impl Effect for Orders {
     const TOPIC: Topic = Topic::OrderClosed;
 
-    async fn apply(&self, messages: &[Incoming]) -> Result<(), Halt> {
+    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
         let (orders, poison) = understood(messages, |message| self.closed(message));
         let mut done = 0;
         for orders in waves(&orders) {

@@ -111,9 +111,11 @@ mod tests {
 
     #[test]
     fn a_bad_item_id_says_what_is_wrong() {
-        for (id, why) in
-            [(json!("a b"), "' '"), (json!(-1), "neither"), (json!("~daegi.x"), "reserved")]
-        {
+        for (id, why) in [
+            (json!("a b"), "' '"),
+            (json!(-1), "text or a whole number"),
+            (json!("~daegi.x"), "reserved"),
+        ] {
             let error = changed(&id).unwrap_err().to_string();
             assert!(error.contains(why), "{id}: {error}");
         }

@@ -5,7 +5,7 @@
 //! The note is written before the reading begins and confirmed at its end, so that neither a
 //! replica that dies nor a loss in the middle makes a half-read partition look complete.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,63 +23,69 @@ const SEEK: Duration = Duration::from_secs(5);
 pub(super) struct CatchUp {
     /// All of this belongs to one assignment; the next one begins anew.
     era: u64,
+    /// Whether all partitions of the assignment were asked about.
+    settled: bool,
     /// Those that were begun, and whether their end was seen.
     reading: BTreeMap<i32, bool>,
 }
 
 impl CatchUp {
-    /// Begins to read again what must be, and confirms what is complete.
+    /// Whether it is known for every partition of the present assignment where to begin.
+    pub(super) fn is_settled(&self, consumer: &StreamConsumer<Member>) -> bool {
+        self.settled && self.era == consumer.context().era()
+    }
+
+    /// Begins to read again what must be, and confirms what is complete. Adds the partitions that
+    /// went back to `begun`: what was read of them before counts for nothing.
     pub(super) async fn look<E: Effect>(
         &mut self,
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
-    ) {
-        let era = consumer.context().era();
+        begun: &mut BTreeSet<i32>,
+    ) -> Result<(), Failure> {
+        let (era, known) = (consumer.context().era(), begun.len());
         if era != self.era {
-            *self = Self { era, reading: BTreeMap::new() };
+            *self = Self { era, ..Self::default() };
         }
-        let mut begun = Vec::new();
-        for partition in assigned(consumer) {
-            match self.partition(partition, consumer, work).await {
-                Ok(false) => {}
-                Ok(true) => begun.push(partition),
-                Err(failure) => {
-                    // Whoever was asked is away; the other partitions would only wait for it, too.
-                    tracing::debug!(partition, ?failure, "not known whether to read it again");
-                    break;
-                }
-            }
-        }
-        if !begun.is_empty() {
+        let looked = self.partitions(consumer, work, begun).await;
+        self.settled |= looked.is_ok();
+        if begun.len() > known {
             tracing::info!(topic = %E::TOPIC, partitions = ?begun, "reading from the beginning");
         }
+        looked
     }
 
     /// The ends of these partitions were seen, after all their messages had their effect.
-    pub(super) async fn ends<E: Effect>(
-        &mut self,
-        partitions: &[i32],
-        consumer: &Arc<StreamConsumer<Member>>,
-        work: &Work<E>,
-    ) {
-        // Of another assignment, which may have begun anywhere.
-        let known = consumer.context().era() == self.era;
-        let mut news = !known;
-        for partition in partitions.iter().filter(|_| known) {
-            if let Some(end_seen) = self.reading.get_mut(partition) {
+    pub(super) fn ends(&mut self, partitions: impl Iterator<Item = i32>) -> bool {
+        let mut news = false;
+        for partition in partitions {
+            if let Some(end_seen) = self.reading.get_mut(&partition) {
                 (*end_seen, news) = (true, true);
             }
         }
-        if news {
-            self.look(consumer, work).await;
-        }
+        news
     }
 
-    /// Whether it is read again from now on.
-    async fn partition<E: Effect>(
+    async fn partitions<E: Effect>(
+        &mut self,
+        consumer: &Arc<StreamConsumer<Member>>,
+        work: &Work<E>,
+        begun: &mut BTreeSet<i32>,
+    ) -> Result<(), Failure> {
+        for partition in assigned(consumer) {
+            if self.must_go_back(partition, work).await? {
+                let topic = work.topics().name(E::TOPIC).to_owned();
+                go_back(consumer.clone(), topic, partition).await?;
+                self.reading.insert(partition, false);
+                begun.insert(partition);
+            }
+        }
+        Ok(())
+    }
+
+    async fn must_go_back<E: Effect>(
         &mut self,
         partition: i32,
-        consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
     ) -> Result<bool, Failure> {
         if self.reading.get(&partition) == Some(&true) {
@@ -87,14 +93,11 @@ impl CatchUp {
             self.reading.remove(&partition);
         }
         let reading = self.reading.contains_key(&partition);
-        if !work.effect().read_again(partition, reading).await? {
-            return Ok(false);
+        let again = work.effect().read_again(partition, reading).await?;
+        if again {
+            self.reading.remove(&partition);
         }
-        self.reading.remove(&partition);
-        let topic = work.topics().name(E::TOPIC).to_owned();
-        go_back(consumer.clone(), topic, partition).await?;
-        self.reading.insert(partition, false);
-        Ok(true)
+        Ok(again)
     }
 }
 

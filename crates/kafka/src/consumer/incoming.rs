@@ -3,9 +3,10 @@
 use daegi_domain::Topic;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
-/// A message and where it came from.
-#[derive(Debug, Clone)]
-pub struct Incoming {
+/// A message and where it came from. Borrows what librdkafka has read: copying every message
+/// would cost as much as understanding it.
+#[derive(Debug, Clone, Copy)]
+pub struct Incoming<'a> {
     /// What it is about.
     pub topic: Topic,
     /// The partition it was in.
@@ -15,31 +16,35 @@ pub struct Incoming {
     /// When it was written, in Unix milliseconds; 0 if nobody said.
     pub at: u64,
     /// Its key.
-    pub key: Option<Vec<u8>>,
+    pub key: Option<&'a [u8]>,
     /// Its body; none is a tombstone.
-    pub body: Option<Vec<u8>>,
-    /// What was said about it.
-    pub headers: OwnedHeaders,
+    pub body: Option<&'a [u8]>,
+    message: &'a BorrowedMessage<'a>,
 }
 
-impl Incoming {
-    pub(super) fn of(message: &BorrowedMessage<'_>, topic: Topic) -> Self {
+impl<'a> Incoming<'a> {
+    pub(super) fn of(message: &'a BorrowedMessage<'a>, topic: Topic) -> Self {
         let at = message.timestamp().to_millis().unwrap_or(0);
         Self {
             topic,
             partition: message.partition(),
             offset: message.offset(),
             at: u64::try_from(at).unwrap_or(0),
-            key: message.key().map(Into::into),
-            body: message.payload().map(Into::into),
-            headers: message.headers().map(|headers| headers.detach()).unwrap_or_default(),
+            key: message.key(),
+            body: message.payload(),
+            message,
         }
     }
 
     /// The text of a header, if there is one.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let header = self.headers.iter().find(|header| header.key == name)?;
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        let header = self.message.headers()?.iter().find(|header| header.key == name)?;
         std::str::from_utf8(header.value?).ok()
+    }
+
+    /// All that was said about it.
+    pub(super) fn headers(&self) -> OwnedHeaders {
+        self.message.headers().map(|headers| headers.detach()).unwrap_or_default()
     }
 }

@@ -40,7 +40,7 @@ impl<E: Effect> Work<E> {
     /// Deals with messages in order and stores offsets; ends early when told to stop.
     pub(super) async fn partition(
         &self,
-        mut messages: &[Incoming],
+        mut messages: &[Incoming<'_>],
         consumer: &StreamConsumer<Member>,
         stop: &CancellationToken,
     ) {
@@ -64,7 +64,7 @@ impl<E: Effect> Work<E> {
 
     /// How many messages are dealt with, and what the next one waits for. The one place that
     /// decides between waiting and giving up on a message.
-    async fn deal_with(&self, messages: &[Incoming]) -> (usize, Option<String>) {
+    async fn deal_with(&self, messages: &[Incoming<'_>]) -> (usize, Option<String>) {
         let topic = E::TOPIC.event_type();
         let halted = self.effect.apply(messages).await;
         let done = halted.as_ref().map_or_else(|halt| halt.done, |()| messages.len());
@@ -85,7 +85,7 @@ impl<E: Effect> Work<E> {
     }
 
     /// The reason is in the dead letter and not in the log: it may quote the message.
-    async fn bury(&self, message: &Incoming, reason: &str) -> Result<(), String> {
+    async fn bury(&self, message: &Incoming<'_>, reason: &str) -> Result<(), String> {
         let record = dead_letter::record(message, reason, &self.topics);
         self.dead_letters.publish(&[record]).await.map_err(|error| error.to_string())?;
         counter!(meters::DEAD_LETTERS, "topic" => E::TOPIC.event_type()).increment(1);
@@ -99,14 +99,14 @@ impl<E: Effect> Work<E> {
     }
 
     /// Fails only for a partition that was taken away meanwhile: its new owner repeats.
-    fn store_offset(&self, message: &Incoming, consumer: &StreamConsumer<Member>) {
+    fn store_offset(&self, message: &Incoming<'_>, consumer: &StreamConsumer<Member>) {
         let topic = self.topics.name(E::TOPIC);
         if let Err(error) = consumer.store_offset(topic, message.partition, message.offset) {
             tracing::debug!(%error, "offset not stored");
         }
     }
 
-    fn in_trouble(&self, missing: &str) {
+    pub(super) fn in_trouble(&self, missing: &str) {
         if !self.troubled.swap(true, Ordering::SeqCst) {
             tracing::warn!(part = "consumer", error = missing, "in trouble, trying again");
         }

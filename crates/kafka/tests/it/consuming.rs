@@ -48,13 +48,13 @@ impl Notes {
 impl Effect for Notes {
     const TOPIC: Topic = Topic::ItemChanged;
 
-    async fn apply(&self, messages: &[Incoming]) -> Result<(), Halt> {
+    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
         if self.away.load(Ordering::SeqCst) {
             self.refused.store(true, Ordering::SeqCst);
             return Err(Halt { done: 0, why: Failure::Transient("away".into()) });
         }
         for (done, message) in messages.iter().enumerate() {
-            let body = String::from_utf8(message.body.clone().unwrap()).unwrap();
+            let body = String::from_utf8(message.body.unwrap().to_vec()).unwrap();
             if body.starts_with("bad") {
                 return Err(Halt { done, why: Failure::Poison(format!("{body} is bad")) });
             }

@@ -76,8 +76,8 @@ impl RedisStore {
         let mut outcomes = Vec::with_capacity(changes.len());
         for chunk in changes.chunks(CHUNK as usize) {
             let script = self.put_items(partition, chunk, false, now);
-            let tags: Vec<(String,)> = self.run(script).await?;
-            for (tag,) in tags {
+            let tags: Vec<String> = self.run(script).await?;
+            for tag in tags {
                 outcomes.push(reply::news_outcome(&tag)?);
             }
         }

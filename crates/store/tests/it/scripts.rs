@@ -50,9 +50,9 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
         include_str!("../../src/redis/scripts/put_items.lua"),
     ));
     let (items, item) = (&keys()[15], &keys()[0]);
-    let created: Vec<Vec<String>> =
+    let created: Vec<String> =
         script.key(items).key(item).arg(&put).invoke_async(connection).await.unwrap();
-    assert_eq!(created, [["created"]]);
+    assert_eq!(created, ["created"]);
     let now = NOW.to_string();
     let joined =
         call(connection, &line_script!("join"), &[&now, "10", "kim", "lee"]).await.unwrap();

@@ -2,9 +2,10 @@
 //! be usable and what does not must not be, or the schema is no contract.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{DeserializeOwned, Error, IntoDeserializer, value};
+use serde::de::{DeserializeOwned, Error, IntoDeserializer, Unexpected, Visitor, value};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 
@@ -16,19 +17,34 @@ const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
 /// Only the shape on the wire: an id as most product databases have it.
 pub(super) struct TextOrNumber;
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "itemId is neither text nor a whole number")]
-enum RawId {
-    Text(String),
-    Number(#[serde(deserialize_with = "whole")] u64),
+/// Reads an id as it comes; an untagged enum would copy it first.
+struct RawId;
+
+impl Visitor<'_> for RawId {
+    type Value = ItemId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text or a whole number as itemId")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ItemId, E> {
+        ItemId::parse(text).map_err(Error::custom)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<ItemId, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<ItemId, E> {
+        match whole_float(number) {
+            Some(whole) => self.visit_u64(whole),
+            None => Err(Error::invalid_value(Unexpected::Float(number), &self)),
+        }
+    }
 }
 
 pub(super) fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<ItemId, D::Error> {
-    let text = match RawId::deserialize(from)? {
-        RawId::Text(text) => text,
-        RawId::Number(number) => number.to_string(),
-    };
-    ItemId::parse(&text).map_err(Error::custom)
+    from.deserialize_any(RawId)
 }
 
 /// A whole number, also one written as `3.0`, which to JSON Schema is an integer like any other.
@@ -43,11 +59,12 @@ where
 }
 
 fn whole_of(number: &Number) -> Option<u64> {
-    number.as_u64().or_else(|| {
-        let float = number.as_f64()?;
-        let is_whole = float.fract() == 0.0 && (0.0..TOO_LARGE).contains(&float);
-        is_whole.then_some(float as u64)
-    })
+    number.as_u64().or_else(|| whole_float(number.as_f64()?))
+}
+
+fn whole_float(float: f64) -> Option<u64> {
+    let is_whole = float.fract() == 0.0 && (0.0..TOO_LARGE).contains(&float);
+    is_whole.then_some(float as u64)
 }
 
 /// One of several words. serde would also take `{"WORD": null}`.

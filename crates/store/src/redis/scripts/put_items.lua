@@ -4,7 +4,8 @@
 --       4.. those: field, value, …
 --       then for each change: id, name, stock, enabled 0|1, version or '', offset and time it was read at
 --       or '' and '', how many words of policy follow (0: keep the stored one), those
--- Reply: for each change {'created'|'updated', HGETALL item if asked for} or {'stale'}
+-- Reply: for each change 'created', 'updated' or 'stale'; where items are asked for
+--        {'created'|'updated', HGETALL item} or {'stale'}
 local ITEMS, answer_items, base = KEYS[1], ARGV[1] == '1', ARGV[2]
 local defaults_from, defaults_to = 4, 3 + tonumber(ARGV[3])
 local NEW = {'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0'}
@@ -26,7 +27,7 @@ local function put(key, at)
   local stored_version, removed, tail, revision =
     unpack(redis.call('HMGET', key, 'version', 'removed', 'tail', 'revision'))
   if stored_version and version ~= '' and not is_newer(version, stored_version) then
-    return {'stale'}, next
+    return answer_items and {'stale'} or 'stale', next
   end
 
   local creates = not stored_version or removed == '1'
@@ -46,8 +47,8 @@ local function put(key, at)
   end
   extend(words, ARGV, at + 8, next - 1)
   redis.call('HSET', key, unpack(words))
-  local reply = {creates and 'created' or 'updated'}
-  if answer_items then reply[2] = redis.call('HGETALL', key) end
+  local reply = creates and 'created' or 'updated'
+  if answer_items then return {reply, redis.call('HGETALL', key)}, next end
   return reply, next
 end
 
