@@ -68,7 +68,8 @@ impl Duel {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The value in the middle.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

@@ -10,9 +10,13 @@
 //! | [`report`] | the table for people, the JSON for files |
 //! | [`stage`] | a real Redis and a real broker, of this run alone |
 //! | [`kafka`] | the relay and the item sync |
+//! | [`people`] | polls, joins, admissions, open connections, a new pod |
+//! | [`figure`] | a figure, what is asked of it, the table and the picture |
 
 mod duel;
+mod figure;
 mod kafka;
+mod people;
 mod report;
 mod stage;
 
@@ -30,11 +34,18 @@ struct Cli {
 enum What {
     /// The relay against a bare producer, the item sync against a bare consumer.
     Kafka(kafka::Options),
+    /// Polls, joins, admissions, open connections, a new pod.
+    People(people::Options),
+    /// The handler that does nothing, as a process of its own.
+    #[command(hide = true)]
+    Bare(people::Bare),
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().what {
         What::Kafka(options) => kafka::run(options).await,
+        What::People(options) => people::run(options).await,
+        What::Bare(bare) => bare.serve().await,
     }
 }

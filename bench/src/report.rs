@@ -70,7 +70,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// What the figures were measured on; a machine that hides its name is only counted.
-fn machine() -> Value {
+pub(crate) fn machine() -> Value {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = about.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));

@@ -1,0 +1,70 @@
+//! What people cost: polls, joins, admissions, open connections, a new pod.
+//!
+//! A real Redis, a real pod as a process of its own, load from `wrk`. The ceiling is a handler that
+//! does nothing but answer JSON of the same size, in a process of its own, under the same load.
+
+mod admissions;
+mod arena;
+mod bare;
+mod joins;
+mod latency;
+mod listeners;
+mod newcomer;
+mod polls;
+mod redis_side;
+mod wrk;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::figure::{self, Figure};
+use crate::report::progress;
+use arena::Arena;
+pub(crate) use bare::Bare;
+
+/// How many people wait in a long line.
+const MILLION: usize = 1_000_000;
+
+/// How many wait in a short one.
+const THOUSAND: usize = 1_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// How many people wait in the long line.
+    #[arg(long, default_value_t = MILLION)]
+    pub(crate) people: usize,
+    /// How many rounds count.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: usize,
+    /// How long a round of load lasts, in seconds.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) seconds: u32,
+    /// Connections that stay open while people listen for news.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) listeners: usize,
+    /// Write everything that was measured to this file.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Draw the ratios to this file, as SVG.
+    #[arg(long)]
+    svg: Option<PathBuf>,
+}
+
+pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
+    progress("starting Redis, a pod and a bare handler");
+    let arena = Arena::set_up().await?;
+    let mut figures: Vec<Figure> = Vec::new();
+    figures.push(redis_side::memory(&arena, options.people).await?);
+    figures.extend(newcomer::ready(&arena, &options).await?);
+    figures.extend(polls::compare(&arena, &options).await?);
+    figures.push(latency::at_half_load(&arena, &options).await?);
+    figures.extend(listeners::hold(&arena, &options).await?);
+    figures.extend(joins::compare(&arena, &options).await?);
+    figures.extend(admissions::measure(&arena, &options).await?);
+    figure::print(&figures);
+    if let Some(path) = &options.json {
+        figure::write(path, &figures)?;
+    }
+    options.svg.as_deref().map_or(Ok(()), |path| figure::draw(path, &figures))
+}

@@ -1,0 +1,86 @@
+//! Admissions through one leader: from the line to the entry set and out of the outbox.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use daegi_domain::Policy;
+use daegi_scheduler::{Outlet, Relay, Ticker};
+use daegi_store::{RedisStore, SharedStore, Store};
+
+use super::Options;
+use super::arena::{Arena, SETTINGS, now};
+use crate::duel::median;
+use crate::figure::{Figure, Goal};
+use crate::report::progress;
+
+/// Everybody at once, in one line: the worst case for one script and one partition.
+const PEOPLE: usize = 200_000;
+/// A script over this is one too long, in microseconds.
+const TOO_LONG: u32 = 5_000;
+
+pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
+    let mut connection = arena.redis.connection().await?;
+    let store = RedisStore::open(&arena.redis.url(), arena.store.partitions(), SETTINGS).await?;
+    let store: SharedStore = Arc::new(store);
+    let mut rates = Vec::new();
+    watch_slow_scripts(&mut connection).await?;
+    for round in 0..=options.rounds {
+        let line = arena.line(&format!("door-{round}"), PEOPLE).await?;
+        let policy =
+            Policy { grace_seconds: 60, tokens_per_tick: Some(PEOPLE as u32), ..Policy::default() };
+        let item = store.item(&line.item).await?.ok_or_else(|| anyhow::anyhow!("no item"))?;
+        store.set_policy(&line.item, &policy, item.revision).await?;
+        let mut ticker = Ticker::new(store.clone(), store.begin_term().await?, u64::MAX);
+        let relay = Relay::new(store.clone(), Outlet::Nowhere);
+        let started = Instant::now();
+        let emptied = async {
+            while outbox(&*store).await? > 0 {
+                tokio::task::yield_now().await;
+            }
+            anyhow::Ok(())
+        };
+        let admitted = async {
+            let report = ticker.tick(now()).await?;
+            emptied.await?;
+            anyhow::Ok(report.admitted)
+        };
+        let admitted = tokio::select! {
+            () = relay.run() => anyhow::bail!("the relay ended by itself"),
+            admitted = admitted => admitted?,
+        };
+        let rate = f64::from(admitted) / started.elapsed().as_secs_f64();
+        progress(&format!("admissions: {admitted} people, {rate:.0}/s"));
+        if round > 0 {
+            rates.push(rate);
+        }
+        store.remove_item(&line.item).await?;
+    }
+    let slow: u64 = redis::cmd("SLOWLOG").arg("LEN").query_async(&mut connection).await?;
+    Ok(vec![
+        Figure::new(
+            "admissions through one leader, outbox included",
+            median(rates),
+            "/s",
+            Goal::Least(80_000.0),
+        )
+        .with("one line; written to the outbox, read and removed again"),
+        Figure::new("scripts over 5 ms meanwhile", slow as f64, "", Goal::Most(0.0)),
+    ])
+}
+
+async fn outbox(store: &dyn Store) -> anyhow::Result<u64> {
+    let mut events = 0;
+    for partition in 0..store.partitions() {
+        events += store.outbox_len(partition).await?;
+    }
+    Ok(events)
+}
+
+async fn watch_slow_scripts(
+    connection: &mut redis::aio::MultiplexedConnection,
+) -> anyhow::Result<()> {
+    let mut set = redis::cmd("CONFIG");
+    set.arg("SET").arg("slowlog-log-slower-than").arg(TOO_LONG);
+    set.query_async::<()>(connection).await?;
+    Ok(redis::cmd("SLOWLOG").arg("RESET").query_async::<()>(connection).await?)
+}

@@ -1,0 +1,201 @@
+//! A Redis, pods and a bare handler, of this run alone.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use daegi_domain::{
+    ItemChange, ItemId, ItemName, Number, Policy, Settings, Ticket, TicketKeys, UserId,
+};
+use daegi_runtime::Clock;
+use daegi_store::{Joined, RedisStore, Store};
+use daegi_testkit::{Process, Redis, free_port};
+
+/// As many as a fleet has by default.
+const STORE_PARTITIONS: u16 = 16;
+/// How many people join in one call.
+const TOGETHER: usize = 1_000;
+/// How often a process is asked whether it answers yet.
+const GLANCE: Duration = Duration::from_millis(2);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const SECRETS: &str = "1:000102030405060708090a0b0c0d0e0f";
+const PASS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+    MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
+    -----END PRIVATE KEY-----\n";
+
+/// Nobody is let in unless a contest does it.
+pub(super) const SETTINGS: Settings = Settings { token_count_to_move: 0, tick_ms: 1_000 };
+
+/// Everything contests need. It ends with this value.
+pub(crate) struct Arena {
+    pub(super) redis: Redis,
+    pub(super) store: RedisStore,
+    pub(super) keys: TicketKeys,
+    pub(super) pod: Server,
+    pub(super) bare: Server,
+}
+
+/// A process that answers HTTP.
+pub(super) struct Server {
+    process: Process,
+    pub(super) address: String,
+}
+
+/// People who wait in one line, with their numbers.
+pub(super) struct Line {
+    pub(super) item: ItemId,
+    pub(super) tickets: Vec<Ticket>,
+}
+
+impl Arena {
+    pub(super) async fn set_up() -> anyhow::Result<Self> {
+        let redis = Redis::start().await?;
+        let store = RedisStore::open(&redis.url(), STORE_PARTITIONS, SETTINGS).await?;
+        let pod = Self::pod(&redis)?;
+        pod.answers("/.well-known/jwks.json").await?;
+        let bare = Server::start(|address| {
+            let mut command = Command::new(own_binary("daegi-bench")?);
+            command.args(["bare", "--addr", address]);
+            Ok(command)
+        })?;
+        bare.answers("/").await?;
+        Ok(Self { redis, store, keys: SECRETS.parse()?, pod, bare })
+    }
+
+    /// Another pod on the same store.
+    pub(super) fn another_pod(&self) -> anyhow::Result<Server> {
+        Self::pod(&self.redis)
+    }
+
+    fn pod(redis: &Redis) -> anyhow::Result<Server> {
+        Server::start(|address| {
+            let mut command = Command::new(own_binary("daegi-api")?);
+            command
+                .env("DAEGI_STORE", redis.url())
+                .env("DAEGI_PUBLIC_ADDR", address)
+                .env("DAEGI_INTERNAL_ADDR", format!("127.0.0.1:{}", free_port()))
+                .env("DAEGI_TICKET_SECRETS", SECRETS)
+                .env("DAEGI_PASS_KEY", PASS_KEY)
+                .env("DAEGI_LOG", "warn");
+            Ok(command)
+        })
+    }
+
+    /// A line in which so many people wait, unless somebody made it before.
+    pub(super) async fn line(&self, name: &str, people: usize) -> anyhow::Result<Line> {
+        let item = ItemId::parse(name)?;
+        let policy = Policy { grace_seconds: 0, ..Policy::default() };
+        let change = ItemChange {
+            id: item.clone(),
+            name: ItemName::parse("A concert")?,
+            stock: u32::MAX,
+            enabled: true,
+            version: None,
+            policy: Some(policy),
+        };
+        self.store.put_item(&change, now()).await?;
+        let mut tickets = Vec::with_capacity(people);
+        let users: Result<Vec<_>, _> =
+            (0..people).map(|person| UserId::parse(&format!("u{person:09}"))).collect();
+        for users in users?.chunks(TOGETHER) {
+            let joined = self.store.join(&item, users, &SETTINGS, now()).await?;
+            for (joined, user) in joined.into_iter().zip(users) {
+                let number = place(&joined)?;
+                tickets.push(Ticket { item: item.clone(), user: user.clone(), number });
+            }
+        }
+        Ok(Line { item, tickets })
+    }
+
+    /// One field of `INFO`.
+    pub(super) async fn info(&self, section: &str, field: &str) -> anyhow::Result<f64> {
+        let mut connection = self.redis.connection().await?;
+        let text: String = redis::cmd("INFO").arg(section).query_async(&mut connection).await?;
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        Ok(line.with_context(|| format!("INFO has no {field}"))?.trim().parse()?)
+    }
+
+    /// Seconds of CPU that Redis has used to serve clients.
+    pub(super) async fn redis_cpu(&self) -> anyhow::Result<f64> {
+        Ok(self.info("cpu", "used_cpu_user_main_thread").await?
+            + self.info("cpu", "used_cpu_sys_main_thread").await?)
+    }
+}
+
+impl Server {
+    fn start(command: impl Fn(&str) -> anyhow::Result<Command>) -> anyhow::Result<Self> {
+        let address = format!("127.0.0.1:{}", free_port());
+        let child = command(&address)?.stdout(Stdio::null()).spawn()?;
+        Ok(Self { process: child.into(), address })
+    }
+
+    /// Waits until an address answers with 200, and says how long that took.
+    pub(super) async fn answers(&self, path: &str) -> anyhow::Result<Duration> {
+        let started = Instant::now();
+        let url = format!("http://{}{path}", self.address);
+        let http = reqwest::Client::new();
+        while started.elapsed() < PATIENCE {
+            if http.get(&url).send().await.is_ok_and(|answer| answer.status().is_success()) {
+                return Ok(started.elapsed());
+            }
+            tokio::time::sleep(GLANCE).await;
+        }
+        anyhow::bail!("{url} does not answer")
+    }
+
+    /// Resident memory, in bytes.
+    pub(super) fn memory(&self) -> anyhow::Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next());
+        Ok(kilobytes.context("no VmRSS")?.parse::<f64>()? * 1024.0)
+    }
+
+    /// Seconds of CPU used so far.
+    pub(super) fn cpu(&self) -> anyhow::Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        let after_name = stat.rsplit_once(')').context("no name")?.1;
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        ensure!(fields.len() > 12, "no times");
+        // utime and stime, in hundredths of a second on every Linux there is.
+        Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / 100.0)
+    }
+}
+
+impl Line {
+    /// The addresses of at most `count` people, spread over the whole line.
+    pub(super) fn addresses(&self, keys: &TicketKeys, count: usize) -> Vec<String> {
+        let step = self.tickets.len().div_ceil(count).max(1);
+        let spread = self.tickets.iter().step_by(step);
+        spread.map(|ticket| address(&self.item, &keys.token(ticket))).collect()
+    }
+
+    /// Where people join.
+    pub(super) fn door(&self) -> String {
+        format!("/api/v1/item/{}/waiting-queue", self.item)
+    }
+}
+
+fn address(item: &ItemId, token: &str) -> String {
+    format!("/api/v1/item/{item}/waiting-queue/{token}")
+}
+
+fn place(joined: &Joined) -> anyhow::Result<Number> {
+    match joined {
+        Joined::At { number, .. } => Ok(*number),
+        Joined::Refused(refusal) => anyhow::bail!("refused: {refusal:?}"),
+    }
+}
+
+pub(super) fn now() -> u64 {
+    Clock::system().now_ms()
+}
+
+/// Built beside this program.
+fn own_binary(name: &str) -> anyhow::Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name(name);
+    ensure!(path.exists(), "{} is not built: use `make bench`", path.display());
+    Ok(path)
+}

@@ -1,0 +1,55 @@
+//! The ceiling: a handler that does nothing but answer.
+
+use std::net::SocketAddr;
+
+use axum::{Json, Router};
+use clap::Args;
+use serde::Serialize;
+
+/// Serves the bare handler until it is killed.
+#[derive(Debug, Args)]
+pub(crate) struct Bare {
+    #[arg(long)]
+    addr: SocketAddr,
+}
+
+/// JSON of a ticket's size, written anew for each request as a ticket is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    item_id: &'static str,
+    user_id: &'static str,
+    token: &'static str,
+    status: &'static str,
+    position: u64,
+    waiting_count: u64,
+    line_state: &'static str,
+    eta_seconds: Option<u64>,
+    poll_after_ms: u64,
+    pass: Option<&'static str>,
+    pass_expires_at: Option<&'static str>,
+    entry_url: Option<&'static str>,
+}
+
+const ANSWER: Answer = Answer {
+    item_id: "big",
+    user_id: "u000000000",
+    token: "u000000000-big-6878a70f-3101-8000-8ef0-de86b3eaf66c",
+    status: "WAITING",
+    position: 123_456,
+    waiting_count: 1_000_000,
+    line_state: "PAUSED",
+    eta_seconds: None,
+    poll_after_ms: 4_621,
+    pass: None,
+    pass_expires_at: None,
+    entry_url: None,
+};
+
+impl Bare {
+    pub(crate) async fn serve(self) -> anyhow::Result<()> {
+        let listener = tokio::net::TcpListener::bind(self.addr).await?;
+        let answer = async || Json(ANSWER);
+        Ok(axum::serve(listener, Router::new().fallback(answer)).await?)
+    }
+}

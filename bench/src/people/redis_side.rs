@@ -1,0 +1,44 @@
+//! What people cost Redis.
+
+use daegi_domain::{SeenPage, UserId};
+use daegi_store::Store;
+use futures_util::{StreamExt, stream};
+
+use super::arena::{Arena, SETTINGS, now};
+use crate::figure::{Figure, Goal};
+use crate::report::progress;
+
+/// How many people join one by one, and how many of them at once.
+const LONERS: usize = 100_000;
+const ABREAST: usize = 64;
+
+/// A line before and after everybody joined and was seen.
+pub(super) async fn memory(arena: &Arena, people: usize) -> anyhow::Result<Figure> {
+    progress("filling a line, to weigh it");
+    let before = arena.info("memory", "used_memory").await?;
+    let line = arena.line("scales", people).await?;
+    let pages = SeenPage::of(line.tickets.iter().map(|ticket| ticket.number));
+    arena.store.mark_seen(&line.item, &pages, now()).await?;
+    let each = (arena.info("memory", "used_memory").await? - before) / people as f64;
+    arena.store.reset(&line.item, now()).await?;
+    let name = "Redis memory per waiting person";
+    Ok(Figure::new(name, each, "B", Goal::Most(120.0))
+        .with(format!("{people} people, ids of 10 characters, all seen")))
+}
+
+/// Microseconds of Redis per person where each one has a script call of their own.
+pub(super) async fn cpu_of_lone_joins(arena: &Arena) -> anyhow::Result<f64> {
+    let line = arena.line("loners", 0).await?;
+    let users: Result<Vec<_>, _> =
+        (0..LONERS).map(|person| UserId::parse(&format!("l{person:09}"))).collect();
+    let before = arena.redis_cpu().await?;
+    let joins = users?.into_iter().map(|user| {
+        let item = &line.item;
+        async move { arena.store.join(item, &[user], &SETTINGS, now()).await }
+    });
+    let mut joins = stream::iter(joins).buffer_unordered(ABREAST);
+    while let Some(joined) = joins.next().await {
+        joined?;
+    }
+    Ok((arena.redis_cpu().await? - before) * 1e6 / LONERS as f64)
+}

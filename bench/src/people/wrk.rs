@@ -1,0 +1,77 @@
+//! Load from `wrk`: as many requests as the other side can answer.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, ensure};
+use tempfile::NamedTempFile;
+use tokio::process::Command;
+
+use super::arena::Server;
+
+/// Connections that are always busy.
+const CONNECTIONS: &str = "64";
+
+/// What one round brought.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) requests: f64,
+    pub(super) per_second: f64,
+}
+
+/// Asks these addresses in turn, over and over.
+pub(super) struct Polls(NamedTempFile);
+
+impl Polls {
+    pub(super) fn of(addresses: &[String]) -> anyhow::Result<Self> {
+        let mut file = NamedTempFile::new()?;
+        file.write_all(addresses.join("\n").as_bytes())?;
+        Ok(Self(file))
+    }
+
+    pub(super) async fn at(&self, server: &Server, seconds: u32) -> anyhow::Result<Load> {
+        run(include_str!("../../wrk/polls.lua"), self.0.path(), server, seconds).await
+    }
+}
+
+/// Joins people nobody has seen before.
+pub(super) struct Joins {
+    door: NamedTempFile,
+}
+
+impl Joins {
+    /// `prefix` makes their ids differ from everybody's before.
+    pub(super) fn at_door(door: &str, prefix: &str) -> anyhow::Result<Self> {
+        let mut file = NamedTempFile::new()?;
+        write!(file, "{door}\n{prefix}")?;
+        Ok(Self { door: file })
+    }
+
+    pub(super) async fn at(&self, server: &Server, seconds: u32) -> anyhow::Result<Load> {
+        run(include_str!("../../wrk/joins.lua"), self.door.path(), server, seconds).await
+    }
+}
+
+async fn run(script: &str, input: &Path, server: &Server, seconds: u32) -> anyhow::Result<Load> {
+    let mut file = tempfile::Builder::new().suffix(".lua").tempfile()?;
+    file.write_all(script.as_bytes())?;
+    let output = Command::new("wrk")
+        .args(["-t1", "-c", CONNECTIONS, "-d", &format!("{seconds}s"), "-s"])
+        .arg(file.path())
+        .arg(format!("http://{}", server.address))
+        .arg(input)
+        .stderr(Stdio::inherit())
+        .output()
+        .await
+        .context("wrk (a system package) is needed for the bench")?;
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(output.status.success(), "wrk failed: {text}");
+    ensure!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "errors: {text}");
+    let requests = text.lines().find_map(|line| line.trim().split_once(" requests in"));
+    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
+    Ok(Load {
+        requests: requests.context("no count")?.0.trim().parse()?,
+        per_second: rate.context("no rate")?.trim().parse()?,
+    })
+}
