@@ -166,7 +166,7 @@ impl JsonSchema for ItemId {
         "ItemId".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema_of("^[A-Za-z0-9._~-]+$", Self::MAX_LEN)
+        schema_of(r"^(?!~daegi\.)[A-Za-z0-9._~-]+$", Self::MAX_LEN)
     }
 }
 

@@ -149,6 +149,7 @@ impl JsonSchema for ItemName {
         "ItemName".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "minLength": 1, "maxLength": 200 })
+        let no_control = r"^[^\u0000-\u001f\u007f-\u009f]+$";
+        json_schema!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": no_control })
     }
 }

@@ -3,7 +3,7 @@
 use daegi_domain::Topics;
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::{Event, Result};
+use crate::{Event, Result, schema};
 
 /// Says who wrote an event, to readers who hear from many.
 const SOURCE: &str = "/daegi";
@@ -27,11 +27,16 @@ impl Record {
     ///
     /// # Errors
     /// If the event cannot be written as JSON.
+    ///
+    /// # Panics
+    /// In debug builds, if the event does not conform to its schema.
     pub fn event<E: Event>(event: &E, topics: &Topics) -> Result<Self> {
+        let body = serde_json::to_vec(event)?;
+        debug_assert_eq!(schema::accepts::<E>(&body), Ok(()), "{} and its schema", E::TOPIC);
         Ok(Self {
             topic: topics.name(E::TOPIC).to_owned(),
             key: Some(event.item().as_str().into()),
-            body: Some(serde_json::to_vec(event)?),
+            body: Some(body),
             headers: headers(&[
                 ("ce_specversion", "1.0"),
                 ("ce_id", &event.id()),

@@ -78,6 +78,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
+    /// Whether neighbours and a crowd run beside the roles.
+    pub demo: bool,
 }
 
 impl Config {
@@ -148,12 +150,14 @@ impl Config {
 
     fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
         let topics = options.topics()?;
+        let kafka = value::kafka_for(role, options.kafka)?;
+        let demo = value::demo_for(role, options.demo, &kafka)?;
         Ok(Self {
             role,
             topics,
             consumer_group: options.consumer_group,
             store: value::store_for(role, options.store)?,
-            kafka: value::kafka_for(role, options.kafka)?,
+            kafka,
             public_addr: options.public_addr,
             internal_addr: options.internal_addr,
             secrets: Secrets::resolve(
@@ -171,6 +175,7 @@ impl Config {
             log: options.log,
             log_format: options.log_format,
             seed_items: options.seed_items,
+            demo,
         })
     }
 }

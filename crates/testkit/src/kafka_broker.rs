@@ -1,11 +1,13 @@
 //! A real Kafka broker of a test's own, run by the script that `make kafka` runs for people.
 
 mod script;
+mod topics;
 
 use anyhow::bail;
 use tempfile::TempDir;
+use tokio::sync::OnceCell;
 
-use self::script::{Launch, Missing, Script};
+use self::script::{Data, Launch, Missing, Script};
 use crate::ci::in_ci;
 use crate::port::free_port;
 
@@ -18,8 +20,21 @@ const ATTEMPTS: usize = 5;
 pub struct Kafka {
     // Before the directory, so that the broker has ended when its data goes.
     script: Option<Script>,
-    dir: TempDir,
+    dir: Option<TempDir>,
     port: u16,
+}
+
+/// One broker for all tests of a process; see [`shared_kafka_or_loud`].
+static SHARED: OnceCell<Option<Kafka>> = OnceCell::const_new();
+
+/// The broker that all tests of this process share, each with [`Kafka::own_topics`]: a start takes
+/// seconds and a JVM takes memory. Nobody can stop it; it ends with the process.
+///
+/// # Panics
+/// As [`kafka_or_loud`].
+pub async fn shared_kafka_or_loud() -> Option<&'static Kafka> {
+    // Statics are never dropped, so the script itself must clean up.
+    SHARED.get_or_init(async || loud(Kafka::launched(|| Ok(None)).await)).await.as_ref()
 }
 
 /// A broker, or `None` after one loud line where Java or Maven are not installed: a laptop
@@ -28,9 +43,13 @@ pub struct Kafka {
 /// # Panics
 /// If the tools are there and the broker does not start, or they are missing where `CI=true`: a
 /// build that skips its tests must not be green.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 pub async fn kafka_or_loud() -> Option<Kafka> {
-    match Kafka::start().await {
+    loud(Kafka::start().await)
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn loud(started: anyhow::Result<Kafka>) -> Option<Kafka> {
+    match started {
         Ok(kafka) => Some(kafka),
         Err(error) if error.is::<Missing>() && !in_ci() => {
             eprintln!("!!! SKIPPED: {error}, this test has checked NOTHING !!!");
@@ -47,8 +66,12 @@ impl Kafka {
     /// # Errors
     /// If Java or Maven are missing or the broker does not start.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::launched(|| Ok(Some(tempfile::tempdir()?))).await
+    }
+
+    async fn launched(dir: impl Fn() -> anyhow::Result<Option<TempDir>>) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
-            let mut kafka = Self { script: None, dir: tempfile::tempdir()?, port: free_port() };
+            let mut kafka = Self { script: None, dir: dir()?, port: free_port() };
             if kafka.launch().await? {
                 return Ok(kafka);
             }
@@ -96,7 +119,8 @@ impl Kafka {
 
     /// Starts the broker on our port; `false` if a port was taken.
     async fn launch(&mut self) -> anyhow::Result<bool> {
-        match Script::run(self.port, self.dir.path()).await? {
+        let data = self.dir.as_ref().map_or(Data::Dropped, |dir| Data::Kept(dir.path()));
+        match Script::run(self.port, data).await? {
             Launch::Ready(script) => self.script = Some(script),
             Launch::PortTaken => return Ok(false),
         }

@@ -2,24 +2,30 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`mod@chance`] | random numbers that can be had again |
 //! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again |
 //! | [`fake_redis`] | a server that only claims to be a Redis of some version |
 //! | [`kafka_broker`] | a real Kafka broker of a test's own, which can be stopped, killed and started again |
+//! | [`kafka_reader`] | somebody else who reads a topic |
 //! | [`patience`] | [`eventually`], so that no test sleeps |
 //! | [`port`] | [`free_port`] |
 //! | [`process`] | [`Process`], a child that does not outlive its test |
 
+pub mod chance;
 mod ci;
 pub mod fake_redis;
 pub mod kafka_broker;
+pub mod kafka_reader;
 pub mod patience;
 pub mod port;
 pub mod process;
 pub mod redis_server;
 
+pub use chance::chance;
 pub use fake_redis::FakeRedis;
-pub use kafka_broker::{Kafka, kafka_or_loud};
+pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};
+pub use kafka_reader::Reader;
 pub use patience::eventually;
 pub use port::free_port;
 pub use process::Process;
-pub use redis_server::{Redis, redis_or_loud};
+pub use redis_server::{Redis, durable_redis_or_loud, redis_or_loud};

@@ -25,10 +25,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// How often another port is tried when somebody was faster.
 const ATTEMPTS: usize = 10;
 
-/// A running Redis without persistence. Dropping it ends the server.
+/// A running Redis, without persistence unless it is durable. Dropping it ends the server.
 #[derive(Debug)]
 pub struct Redis {
     port: u16,
+    durable: bool,
     dir: TempDir,
     server: Option<Child>,
 }
@@ -39,9 +40,21 @@ pub struct Redis {
 /// # Panics
 /// If Redis is installed and does not start, or is missing where `CI=true`: a build that skips
 /// its tests must not be green.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 pub async fn redis_or_loud() -> Option<Redis> {
-    match Redis::start().await {
+    loud(Redis::start().await)
+}
+
+/// A Redis that has lost nothing when it is started again, or `None` as [`redis_or_loud`].
+///
+/// # Panics
+/// As [`redis_or_loud`].
+pub async fn durable_redis_or_loud() -> Option<Redis> {
+    loud(Redis::launched(true).await)
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn loud(started: anyhow::Result<Redis>) -> Option<Redis> {
+    match started {
         Ok(redis) => Some(redis),
         Err(error) if is_missing(&error) && !in_ci() => {
             eprintln!("!!! SKIPPED: {BINARY} is not installed, this test has checked NOTHING !!!");
@@ -57,8 +70,13 @@ impl Redis {
     /// # Errors
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::launched(false).await
+    }
+
+    async fn launched(durable: bool) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
-            let mut redis = Self { port: free_port(), dir: tempfile::tempdir()?, server: None };
+            let dir = tempfile::tempdir()?;
+            let mut redis = Self { port: free_port(), durable, dir, server: None };
             if redis.launch().await? {
                 return Ok(redis);
             }
@@ -78,7 +96,7 @@ impl Redis {
         self.port
     }
 
-    /// Kills the server without a goodbye, as an outage does. Its data is lost.
+    /// Kills the server without a goodbye, as an outage does. Its data is lost, unless it is durable.
     pub fn stop(&mut self) {
         if let Some(mut server) = self.server.take() {
             // Both fail only for a server that is gone already.
@@ -87,7 +105,7 @@ impl Redis {
         }
     }
 
-    /// Starts an empty server on the same port.
+    /// Starts a server on the same port: empty, unless it is durable.
     ///
     /// # Errors
     /// If it does not start, or somebody took the port in the meantime.
@@ -125,7 +143,7 @@ impl Redis {
 
     /// Starts the server on our port; `false` if it ended at once, because the port was taken.
     async fn launch(&mut self) -> anyhow::Result<bool> {
-        let server = spawn(self.port, &self.dir).with_context(|| format!("cannot run {BINARY}"))?;
+        let server = self.spawn().with_context(|| format!("cannot run {BINARY}"))?;
         let pid = server.id().to_string();
         let server = self.server.insert(server);
         let deadline = Instant::now() + START_DEADLINE;
@@ -141,23 +159,27 @@ impl Redis {
         }
         bail!("{BINARY} did not answer within {START_DEADLINE:?}")
     }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let appendonly = if self.durable { "yes" } else { "no" };
+        Command::new(BINARY)
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
+            .args(["--save", "", "--daemonize", "no", "--appendonly", appendonly])
+            // Written before it is answered, which is enough for a process that is killed: a disk
+            // is waited for only against power cuts.
+            .args(["--appendfsync", "no"])
+            .arg("--dir")
+            .arg(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+    }
 }
 
 impl Drop for Redis {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-fn spawn(port: u16, dir: &TempDir) -> io::Result<Child> {
-    Command::new(BINARY)
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-        .args(["--save", "", "--appendonly", "no", "--daemonize", "no"])
-        .arg("--dir")
-        .arg(dir.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
 }
 
 /// The id of the process that answers on a port. A server of another test may sit on it while

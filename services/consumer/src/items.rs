@@ -56,7 +56,7 @@ impl Effect for Items {
     async fn read_to_end(&self, partition: i32) -> Result<(), Failure> {
         let noted = self.store.end_catalogue(&log(partition)).await.map_err(Refusal::Store)?;
         if noted {
-            tracing::info!(topic = %Self::TOPIC, partition, "read to its end");
+            tracing::debug!(topic = %Self::TOPIC, partition, "read to its end");
         }
         Ok(())
     }

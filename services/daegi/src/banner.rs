@@ -25,6 +25,8 @@ pub struct Banner {
     outlived: bool,
     /// An item to try.
     pub item: Option<ItemId>,
+    /// Where the order service of the demo is, if there is a demo.
+    pub shop: Option<String>,
 }
 
 impl Banner {
@@ -47,6 +49,7 @@ impl Banner {
             generated: secrets.generated.clone(),
             outlived: config.store != StoreConfig::Memory,
             item: None,
+            shop: None,
         }
     }
 
@@ -68,31 +71,40 @@ impl Banner {
         }
         Ok(())
     }
-}
 
-impl fmt::Display for Banner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { store, public, internal, bearer, item, .. } = self;
-        let item = item.as_ref().map_or("demo", ItemId::as_str);
-        let line = format!("{public}/api/v1/item/{item}/waiting-queue");
+    fn addresses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { store, public, internal, .. } = self;
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
+        if let Some(shop) = &self.shop {
+            writeln!(f, "  orders        {shop}/orders  (the order service of the demo)")?;
+        }
         writeln!(f, "  store         {store}")?;
         writeln!(f, "  kafka         {}", self.brokers.as_deref().unwrap_or("off"))?;
-        self.secrets(f)?;
+        self.secrets(f)
+    }
+
+    fn join_and_ask(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.line();
         writeln!(f, "\n  join the line and keep the token:\n")?;
         writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
         writeln!(f, r#"  | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "$TOKEN""#)?;
         writeln!(f, "\n  ask where you are; ENTERABLE comes with a pass:\n")?;
-        writeln!(f, "curl -s \"{line}/$TOKEN\"")?;
+        writeln!(f, "curl -s \"{line}/$TOKEN\"")
+    }
+
+    fn verify(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n  ask as the order service whether that person was let in:\n")?;
         writeln!(
             f,
             "curl -s -H 'content-type: application/json' -d \"{{\\\"token\\\":\\\"$TOKEN\\\"}}\" \\"
         )?;
-        writeln!(f, "  {internal}/internal/v1/item/{item}/entry/verify")?;
-        self.events(f)?;
+        writeln!(f, "  {}/internal/v1/item/{}/entry/verify", self.internal, self.item())
+    }
+
+    fn let_in_fewer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { internal, bearer, .. } = self;
         writeln!(f, "\n  let in three per tick instead; 0 pauses:\n")?;
         writeln!(f, "curl -s -X PUT -H \"authorization: Bearer {bearer}\" \\")?;
         writeln!(
@@ -100,11 +112,49 @@ impl fmt::Display for Banner {
             "  '{internal}/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=3'\n"
         )
     }
+
+    /// How to be one of the crowd, and what is about to be seen.
+    fn demo(&self, f: &mut fmt::Formatter<'_>, shop: &str) -> fmt::Result {
+        let item = self.item();
+        self.join_and_ask(f)?;
+        writeln!(f, "\n  buy with the pass; a second time answers the same order:\n")?;
+        writeln!(f, "PASS=$(curl -s \"{}/$TOKEN\" \\", self.line())?;
+        writeln!(f, r#"  | sed 's/.*"pass":"\([^"]*\)".*/\1/')"#)?;
+        writeln!(f, "curl -s -H \"authorization: Bearer $PASS\" \\")?;
+        writeln!(f, "  -H 'content-type: application/json' -d '{{\"itemId\":\"{item}\"}}' \\")?;
+        writeln!(f, "  {shop}/orders")?;
+        writeln!(
+            f,
+            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets ten"
+        )?;
+        writeln!(f, "  in at a time, and an order service sells to whoever brings a pass.\n")
+    }
+
+    fn line(&self) -> String {
+        format!("{}/api/v1/item/{}/waiting-queue", self.public, self.item())
+    }
+
+    fn item(&self) -> &str {
+        self.item.as_ref().map_or("demo", ItemId::as_str)
+    }
+}
+
+impl fmt::Display for Banner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.addresses(f)?;
+        if let Some(shop) = &self.shop {
+            return self.demo(f, shop);
+        }
+        self.join_and_ask(f)?;
+        self.verify(f)?;
+        self.events(f)?;
+        self.let_in_fewer(f)
+    }
 }
 
 /// The address a person on this machine can open: "everywhere" is localhost from here. The
 /// listener knows the port where the configuration said "any".
-fn url(listener: &TcpListener, configured: SocketAddr) -> String {
+pub(crate) fn url(listener: &TcpListener, configured: SocketAddr) -> String {
     let address = listener.local_addr().unwrap_or(configured);
     if address.ip().is_unspecified() {
         format!("http://localhost:{}", address.port())

@@ -8,9 +8,12 @@
 //! |---|---|
 //! | [`banner`] | what a person is told who has just started it |
 //! | [`demo`] | the item they find |
+//! | [`circle`] | what `--demo` adds: the services around a waiting room, and a crowd |
 
 pub mod banner;
+pub mod circle;
 pub mod demo;
+mod error;
 
 use std::io::Write;
 use std::pin::pin;
@@ -19,14 +22,20 @@ use daegi_api::{Api, ApiDeps, Behind};
 use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
 use daegi_kafka::EmbeddedBroker;
+use daegi_neighbours::Kafka;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::Limits;
 use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
-use daegi_scheduler::{Error, SchedulerDeps, Seeds};
+use daegi_scheduler::{SchedulerDeps, Seeds};
 use daegi_store::SharedStore;
 
 use banner::Banner;
+use circle::Circle;
 pub use daegi_api::Listeners;
+pub use error::Error;
+
+/// What a role answers at its start.
+type Started<T> = Result<T, daegi_scheduler::Error>;
 
 /// Runs every role until the shutdown.
 ///
@@ -38,17 +47,19 @@ pub async fn run(
     listeners: Listeners,
     shutdown: Shutdown,
 ) -> Result<(), Error> {
-    let seeds = Seeds::of(&config)?;
+    let seeds = Seeds::of(&config).map_err(daegi_scheduler::Error::from)?;
     let _broker = embedded(&mut config)?;
     let health = Health::new(&shutdown);
     let parts = Parts::of(&health);
     let behind = Behind::starting(&health);
     let mut banner = Banner::new(&config, &listeners);
+    let circle = neighbours(&config, &listeners).await?;
+    banner.shop = circle.as_ref().map(|circle| circle.shop.clone());
     let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
     let opening =
         daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
     let store = tokio::select! {
-        store = opening => store?,
+        store = opening => store.map_err(daegi_scheduler::Error::from)?,
         () = &mut serving => return Ok(()),
     };
     let clock = Clock::system();
@@ -57,12 +68,26 @@ pub async fn run(
     let Api { public, internal } = start(&config, store, clock, parts, &shutdown)?;
     behind.open(public, internal, &health);
     welcome(&banner);
-    serving.await;
+    let Some(circle) = circle else {
+        serving.await;
+        return Ok(());
+    };
+    let (view, neighbours) = circle.start(&shutdown);
+    view.narrate(&shutdown);
+    tokio::join!(serving, neighbours.gone());
     Ok(())
 }
 
+/// The neighbours of the demo, if it is asked for.
+async fn neighbours(config: &Config, listeners: &Listeners) -> Result<Option<Circle>, Error> {
+    let Some(brokers) = config.kafka.brokers().filter(|_| config.demo) else { return Ok(None) };
+    let kafka = Kafka { brokers: brokers.to_owned(), topics: config.topics.clone() };
+    let api = banner::url(&listeners.public, config.public_addr);
+    Ok(Some(Circle::new(kafka, &api, circle::plan()).await?))
+}
+
 /// Starts the embedded broker if it is asked for; from then on it is one like any other.
-fn embedded(config: &mut Config) -> Result<Option<EmbeddedBroker>, Error> {
+fn embedded(config: &mut Config) -> Started<Option<EmbeddedBroker>> {
     if config.kafka != KafkaConfig::Embedded {
         return Ok(None);
     }
@@ -92,7 +117,7 @@ fn start(
     clock: Clock,
     parts: Parts,
     shutdown: &Shutdown,
-) -> Result<Api, Error> {
+) -> Started<Api> {
     let api = ApiDeps {
         store: store.clone(),
         ticket_keys: config.secrets.ticket_keys.clone(),
@@ -114,7 +139,7 @@ fn start(
 }
 
 /// The consumer has no troubles of its own at the start.
-fn at_start(error: daegi_consumer::Error) -> Error {
+fn at_start(error: daegi_consumer::Error) -> daegi_scheduler::Error {
     match error {
         daegi_consumer::Error::Store(error) => error.into(),
         daegi_consumer::Error::Kafka(error) => error.into(),
@@ -127,8 +152,11 @@ async fn stock_up(
     store: &SharedStore,
     seeds: &Seeds,
     clock: &Clock,
-) -> Result<Option<ItemId>, Error> {
+) -> Started<Option<ItemId>> {
     seeds.plant(&**store, clock.now_ms()).await?;
+    if config.demo {
+        return Ok(Some(circle::prepare(&**store, clock.now_ms()).await?));
+    }
     if config.seed_items.is_none() && store.items().await?.is_empty() {
         demo::plant(&**store, clock.now_ms()).await?;
     }

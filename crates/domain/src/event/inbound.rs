@@ -1,10 +1,10 @@
 //! What product and order services say. Fields we do not know are accepted, so that they can add
 //! some without asking; fields that are wrong are not.
 
-use std::borrow::Cow;
+mod shape;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{EndReason, ItemChange, ItemId, ItemName, UserId};
 
@@ -13,18 +13,22 @@ use crate::{EndReason, ItemChange, ItemId, ItemName, UserId};
 #[serde(rename_all = "camelCase")]
 pub struct ItemChanged {
     /// The item; a number counts as its digits.
-    #[serde(deserialize_with = "text_or_number")]
-    #[schemars(with = "TextOrNumber")]
+    #[serde(deserialize_with = "shape::text_or_number")]
+    #[schemars(with = "shape::TextOrNumber")]
     pub item_id: ItemId,
     /// Its name, for people.
     pub item_name: ItemName,
     /// How many are left to sell.
+    #[serde(deserialize_with = "shape::whole")]
+    #[schemars(extend("maximum" = u32::MAX))]
     pub remain_count: u32,
     /// Whether its line is open.
     pub waiting_queue_enabled: bool,
     /// Whether people wait for it at all; false takes it out.
     pub is_waiting_queue_target_item: bool,
     /// Grows with every change of this item; an older one than the stored changes nothing.
+    #[serde(deserialize_with = "shape::whole")]
+    #[schemars(extend("maximum" = u64::MAX))]
     pub version: u64,
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -38,14 +42,15 @@ pub struct OrderClosed {
     /// The same for every repeat of this event.
     pub event_id: String,
     /// The line the person was let in from; a number counts as its digits.
-    #[serde(deserialize_with = "text_or_number")]
-    #[schemars(with = "TextOrNumber")]
+    #[serde(deserialize_with = "shape::text_or_number")]
+    #[schemars(with = "shape::TextOrNumber")]
     pub item_id: ItemId,
     /// Whose order.
     pub user_id: UserId,
     /// Their token.
     pub token: String,
     /// How the order ended.
+    #[serde(deserialize_with = "shape::word")]
     pub outcome: Outcome,
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -82,34 +87,6 @@ impl From<Outcome> for EndReason {
             Outcome::Completed => Self::Completed,
             Outcome::Cancelled => Self::Left,
         }
-    }
-}
-
-/// Only the shape on the wire: an id as most product databases have it.
-struct TextOrNumber;
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "itemId is neither text nor a whole number")]
-enum RawId {
-    Text(String),
-    Number(u64),
-}
-
-fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<ItemId, D::Error> {
-    let text = match RawId::deserialize(from)? {
-        RawId::Text(text) => text,
-        RawId::Number(number) => number.to_string(),
-    };
-    ItemId::parse(&text).map_err(serde::de::Error::custom)
-}
-
-impl JsonSchema for TextOrNumber {
-    fn schema_name() -> Cow<'static, str> {
-        "TextOrNumber".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let text = generator.subschema_for::<ItemId>();
-        json_schema!({ "oneOf": [text, { "type": "integer", "minimum": 0 }] })
     }
 }
 

@@ -38,12 +38,20 @@ impl CatchUp {
         if era != self.era {
             *self = Self { era, reading: BTreeMap::new() };
         }
+        let mut begun = Vec::new();
         for partition in assigned(consumer) {
-            if let Err(failure) = self.partition(partition, consumer, work).await {
-                // Whoever was asked is away; the other partitions would only wait for it, too.
-                tracing::debug!(partition, ?failure, "not known whether to read it again");
-                break;
+            match self.partition(partition, consumer, work).await {
+                Ok(false) => {}
+                Ok(true) => begun.push(partition),
+                Err(failure) => {
+                    // Whoever was asked is away; the other partitions would only wait for it, too.
+                    tracing::debug!(partition, ?failure, "not known whether to read it again");
+                    break;
+                }
             }
+        }
+        if !begun.is_empty() {
+            tracing::info!(topic = %E::TOPIC, partitions = ?begun, "reading from the beginning");
         }
     }
 
@@ -67,25 +75,26 @@ impl CatchUp {
         }
     }
 
+    /// Whether it is read again from now on.
     async fn partition<E: Effect>(
         &mut self,
         partition: i32,
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         if self.reading.get(&partition) == Some(&true) {
             work.effect().read_to_end(partition).await?;
             self.reading.remove(&partition);
         }
         let reading = self.reading.contains_key(&partition);
-        if work.effect().read_again(partition, reading).await? {
-            self.reading.remove(&partition);
-            let topic = work.topics().name(E::TOPIC).to_owned();
-            go_back(consumer.clone(), topic, partition).await?;
-            tracing::info!(topic = %E::TOPIC, partition, "reading from the beginning");
-            self.reading.insert(partition, false);
+        if !work.effect().read_again(partition, reading).await? {
+            return Ok(false);
         }
-        Ok(())
+        self.reading.remove(&partition);
+        let topic = work.topics().name(E::TOPIC).to_owned();
+        go_back(consumer.clone(), topic, partition).await?;
+        self.reading.insert(partition, false);
+        Ok(true)
     }
 }
 

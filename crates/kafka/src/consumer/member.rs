@@ -37,7 +37,7 @@ impl Member {
 impl ConsumerContext for Member {
     fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         self.era.fetch_add(1, Ordering::SeqCst);
-        tracing::info!(topic = %self.topic, change = %summary(rebalance), "partitions change hands");
+        tracing::debug!(topic = %self.topic, change = %summary(rebalance), "partitions change hands");
     }
 }
 

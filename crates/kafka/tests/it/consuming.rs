@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use daegi_domain::{Topic, Topics};
-use daegi_kafka::{
-    Consumer, Effect, EmbeddedBroker, Failure, Halt, Incoming, Publisher, Record, Source,
-};
+use daegi_domain::Topic;
+use daegi_kafka::{Consumer, Effect, Failure, Halt, Incoming, Record, Source};
 use daegi_testkit::eventually;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::reader::{SOON, read};
+use crate::broker::{Broker, SOON};
 
 /// Notes every body; "bad…" is poison, and nothing works while it is away.
 #[derive(Debug, Clone, Default)]
@@ -90,12 +88,13 @@ struct Running {
 }
 
 impl Running {
-    fn start(broker: &EmbeddedBroker, notes: &Notes) -> Self {
+    fn start(broker: &Broker, notes: &Notes) -> Self {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let source = Source {
-            brokers: broker.bootstrap_servers().to_owned(),
-            topics: Topics::default(),
-            group: "readers".to_owned(),
+            brokers: broker.at.clone(),
+            topics: broker.topics.clone(),
+            // Its own, as its topics are.
+            group: format!("readers of {}", broker.topics.name(Topic::ItemChanged)),
         };
         let consumer = Consumer::new(source, notes.clone()).unwrap();
         tasks.spawn(consumer.run(stop.clone()));
@@ -109,95 +108,100 @@ impl Running {
     }
 }
 
-async fn publish(broker: &EmbeddedBroker, bodies: &[String]) {
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let record = |body: &String| Record::raw("item.changed", "concert", Some(body.as_bytes()));
+async fn publish(broker: &Broker, bodies: &[String]) {
+    let topic = broker.topics.name(Topic::ItemChanged);
+    let record = |body: &String| Record::raw(topic, "concert", Some(body.as_bytes()));
     let records: Vec<_> = bodies.iter().map(record).collect();
-    publisher.publish(&records).await.unwrap();
+    broker.publisher().publish(&records).await.unwrap();
 }
 
 #[tokio::test]
 async fn poison_becomes_dead_letters_and_everything_else_takes_effect_in_order() {
-    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-    let is_bad = |n: &usize| n.is_multiple_of(10);
-    let body = |n| if is_bad(&n) { format!("bad {n}") } else { format!("good {n}") };
-    publish(&broker, &(0..1000).map(body).collect::<Vec<_>>()).await;
-    let notes = Notes::complete();
-    let running = Running::start(&broker, &notes);
-    eventually(SOON, "all good ones", async || notes.count() == 900).await;
-    let good: Vec<_> = (0..1000).filter(|n| !is_bad(n)).map(body).collect();
-    assert_eq!(*notes.bodies.lock().unwrap(), good);
-    let dead = read(broker.bootstrap_servers(), "item.changed.dlq", 100).await;
-    for (n, letter) in dead.iter().enumerate() {
-        assert_eq!(letter.body, format!("bad {}", n * 10).into_bytes());
-        assert_eq!(letter.headers["dlq_reason"], format!("bad {} is bad", n * 10));
-        assert_eq!(letter.headers["dlq_topic"], "item.changed");
-        assert_eq!(letter.headers["dlq_offset"], (n * 10).to_string());
-        assert!(letter.headers.contains_key("dlq_partition"));
+    for broker in Broker::each().await {
+        let is_bad = |n: &usize| n.is_multiple_of(10);
+        let body = |n| if is_bad(&n) { format!("bad {n}") } else { format!("good {n}") };
+        publish(&broker, &(0..1000).map(body).collect::<Vec<_>>()).await;
+        let notes = Notes::complete();
+        let running = Running::start(&broker, &notes);
+        eventually(SOON, "all good ones", async || notes.count() == 900).await;
+        let good: Vec<_> = (0..1000).filter(|n| !is_bad(n)).map(body).collect();
+        assert_eq!(*notes.bodies.lock().unwrap(), good);
+        let topic = broker.topics.name(Topic::ItemChanged);
+        let dead = broker.read_named(&broker.topics.dead_letters(Topic::ItemChanged), 100).await;
+        for (n, letter) in dead.iter().enumerate() {
+            assert_eq!(letter.body, Some(format!("bad {}", n * 10).into_bytes()));
+            assert_eq!(letter.headers["dlq_reason"], format!("bad {} is bad", n * 10));
+            assert_eq!(letter.headers["dlq_topic"], topic);
+            assert_eq!(letter.headers["dlq_offset"], (n * 10).to_string());
+            assert!(letter.headers.contains_key("dlq_partition"));
+        }
+        running.stop().await;
     }
-    running.stop().await;
 }
 
 #[tokio::test]
 async fn what_cannot_take_effect_yet_is_waited_for_and_nothing_is_skipped() {
-    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-    let notes = Notes::complete();
-    notes.away.store(true, Ordering::SeqCst);
-    let bodies: Vec<_> = (0..50).map(|n| format!("good {n}")).collect();
-    publish(&broker, &bodies).await;
-    let running = Running::start(&broker, &notes);
-    eventually(SOON, "an attempt", async || notes.refused.load(Ordering::SeqCst)).await;
-    // Stopped while it waits: the next one begins with the same message.
-    running.stop().await;
-    assert_eq!(notes.count(), 0);
-    let running = Running::start(&broker, &notes);
-    notes.away.store(false, Ordering::SeqCst);
-    eventually(SOON, "all of them", async || notes.count() == 50).await;
-    assert_eq!(*notes.bodies.lock().unwrap(), bodies);
-    running.stop().await;
+    for broker in Broker::each().await {
+        let notes = Notes::complete();
+        notes.away.store(true, Ordering::SeqCst);
+        let bodies: Vec<_> = (0..50).map(|n| format!("good {n}")).collect();
+        publish(&broker, &bodies).await;
+        let running = Running::start(&broker, &notes);
+        eventually(SOON, "an attempt", async || notes.refused.load(Ordering::SeqCst)).await;
+        // Stopped while it waits: the next one begins with the same message.
+        running.stop().await;
+        assert_eq!(notes.count(), 0);
+        let running = Running::start(&broker, &notes);
+        notes.away.store(false, Ordering::SeqCst);
+        eventually(SOON, "all of them", async || notes.count() == 50).await;
+        assert_eq!(*notes.bodies.lock().unwrap(), bodies);
+        running.stop().await;
+    }
 }
 
 #[tokio::test]
 async fn a_new_consumer_goes_on_where_the_last_one_stopped() {
-    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-    publish(&broker, &["good 1".into(), "good 2".into()]).await;
-    let first = Notes::complete();
-    let running = Running::start(&broker, &first);
-    eventually(SOON, "both", async || first.count() == 2).await;
-    running.stop().await;
-    publish(&broker, &["good 3".into()]).await;
-    let second = Notes::complete();
-    let running = Running::start(&broker, &second);
-    eventually(SOON, "the third", async || second.count() > 0).await;
-    assert_eq!(*second.bodies.lock().unwrap(), ["good 3"]);
-    running.stop().await;
+    for broker in Broker::each().await {
+        publish(&broker, &["good 1".into(), "good 2".into()]).await;
+        let first = Notes::complete();
+        let running = Running::start(&broker, &first);
+        eventually(SOON, "both", async || first.count() == 2).await;
+        running.stop().await;
+        publish(&broker, &["good 3".into()]).await;
+        let second = Notes::complete();
+        let running = Running::start(&broker, &second);
+        eventually(SOON, "the third", async || second.count() > 0).await;
+        assert_eq!(*second.bodies.lock().unwrap(), ["good 3"]);
+        running.stop().await;
+    }
 }
 
 #[tokio::test]
 async fn what_was_lost_is_read_again_from_the_beginning_by_itself() {
-    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-    let bodies: Vec<_> = (0..50).map(|n| format!("good {n}")).collect();
-    publish(&broker, &bodies).await;
-    let notes = Notes::default();
-    let running = Running::start(&broker, &notes);
-    eventually(SOON, "everything is read", async || notes.is_complete()).await;
-    let all = || {
-        let mut noted = notes.bodies.lock().unwrap().clone();
-        noted.sort_by_key(|body| body["good ".len()..].parse::<u32>().unwrap());
-        noted.dedup();
-        noted
-    };
-    assert_eq!(all(), bodies);
+    for broker in Broker::each().await {
+        let bodies: Vec<_> = (0..50).map(|n| format!("good {n}")).collect();
+        publish(&broker, &bodies).await;
+        let notes = Notes::default();
+        let running = Running::start(&broker, &notes);
+        eventually(SOON, "everything is read", async || notes.is_complete()).await;
+        let all = || {
+            let mut noted = notes.bodies.lock().unwrap().clone();
+            noted.sort_by_key(|body| body["good ".len()..].parse::<u32>().unwrap());
+            noted.dedup();
+            noted
+        };
+        assert_eq!(all(), bodies);
 
-    notes.lose_everything();
-    eventually(SOON, "everything is read again", async || notes.is_complete()).await;
-    assert_eq!(all(), bodies);
-    running.stop().await;
+        notes.lose_everything();
+        eventually(SOON, "everything is read again", async || notes.is_complete()).await;
+        assert_eq!(all(), bodies);
+        running.stop().await;
 
-    // Also by the next replica, although the group has read everything.
-    notes.lose_everything();
-    let running = Running::start(&broker, &notes);
-    eventually(SOON, "everything is read once more", async || notes.is_complete()).await;
-    assert_eq!(all(), bodies);
-    running.stop().await;
+        // Also by the next replica, although the group has read everything.
+        notes.lose_everything();
+        let running = Running::start(&broker, &notes);
+        eventually(SOON, "everything is read once more", async || notes.is_complete()).await;
+        assert_eq!(all(), bodies);
+        running.stop().await;
+    }
 }

@@ -1,8 +1,9 @@
-//! Kafka, against the embedded broker.
+//! Kafka, against the embedded broker and, where it can be had, a real one.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
+mod agreement;
+mod broker;
 mod consuming;
 mod publishing;
-mod reader;
 mod schemas;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use daegi_domain::{ItemId, Number, Ticket, TicketKeys, TokenActivated, Topics, UserId};
-use daegi_kafka::{EmbeddedBroker, Error, Publisher, Record};
+use daegi_domain::{ItemId, Number, Ticket, TicketKeys, TokenActivated, Topic, UserId};
+use daegi_kafka::{Error, Record};
 use uuid::Uuid;
 
-use crate::reader::read;
+use crate::broker::{Broker, SOON};
 
 fn activated(item: &str, number: u64) -> TokenActivated {
     let ticket = Ticket {
@@ -19,59 +19,59 @@ fn activated(item: &str, number: u64) -> TokenActivated {
 
 #[tokio::test]
 async fn an_event_travels_as_a_binary_cloud_event() {
-    let topics = Topics::default();
-    let broker = EmbeddedBroker::start(&topics).unwrap();
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let event = activated("concert", 7);
-    publisher.publish(&[Record::event(&event, &topics).unwrap()]).await.unwrap();
-    let found = read(broker.bootstrap_servers(), "token.activated", 1).await.remove(0);
-    assert_eq!(found.key, "concert");
-    assert_eq!(serde_json::from_slice::<TokenActivated>(&found.body).unwrap(), event);
-    let id = event.event_id.to_string();
-    for (name, value) in [
-        ("ce_specversion", "1.0"),
-        ("ce_id", id.as_str()),
-        ("ce_type", "token.activated"),
-        ("ce_source", "/daegi"),
-        ("ce_time", "1970-01-01T00:00:01.000Z"),
-        ("content-type", "application/json"),
-    ] {
-        assert_eq!(found.headers[name], value, "{name}");
+    for broker in Broker::each().await {
+        let event = activated("concert", 7);
+        let record = Record::event(&event, &broker.topics).unwrap();
+        broker.publisher().publish(&[record]).await.unwrap();
+        let found = broker.read(Topic::TokenActivated, 1).await.remove(0);
+        assert_eq!(found.key.as_deref(), Some("concert".as_bytes()), "{}", broker.name);
+        let body = found.body.as_ref().unwrap();
+        assert_eq!(serde_json::from_slice::<TokenActivated>(body).unwrap(), event);
+        let id = event.event_id.to_string();
+        for (name, value) in [
+            ("ce_specversion", "1.0"),
+            ("ce_id", id.as_str()),
+            ("ce_type", "token.activated"),
+            ("ce_source", "/daegi"),
+            ("ce_time", "1970-01-01T00:00:01.000Z"),
+            ("content-type", "application/json"),
+        ] {
+            assert_eq!(found.headers[name], value, "{}: {name}", broker.name);
+        }
     }
 }
 
 #[tokio::test]
 async fn a_batch_keeps_the_order_of_every_key() {
-    let topics = Topics::default();
-    let broker = EmbeddedBroker::start(&topics).unwrap();
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let events = (0..2_000).map(|n| activated(["a", "b", "c"][n as usize % 3], n));
-    let records: Vec<_> = events.map(|event| Record::event(&event, &topics).unwrap()).collect();
-    publisher.publish(&records).await.unwrap();
-    let found = read(broker.bootstrap_servers(), "token.activated", records.len()).await;
-    for key in ["a", "b", "c"] {
-        let of_key = found.iter().filter(|found| found.key == key);
-        let numbers: Vec<_> = of_key
-            .map(|found| serde_json::from_slice::<TokenActivated>(&found.body).unwrap().number)
-            .collect();
-        assert!(numbers.len() > 600 && numbers.is_sorted(), "{key}");
+    for broker in Broker::each().await {
+        let events = (0..2_000).map(|n| activated(["a", "b", "c"][n as usize % 3], n));
+        let records = events.map(|event| Record::event(&event, &broker.topics).unwrap());
+        let records: Vec<_> = records.collect();
+        broker.publisher().publish(&records).await.unwrap();
+        let found = broker.read(Topic::TokenActivated, records.len()).await;
+        for key in ["a", "b", "c"] {
+            let of_key = found.iter().filter(|found| found.key.as_deref() == Some(key.as_bytes()));
+            let event = |body| serde_json::from_slice::<TokenActivated>(body).unwrap();
+            let numbers = of_key.map(|found| event(found.body.as_ref().unwrap()).number);
+            let numbers: Vec<_> = numbers.collect();
+            assert!(numbers.len() > 600 && numbers.is_sorted(), "{}: {key}", broker.name);
+        }
     }
 }
 
+/// A real broker that goes away is in the tests of the whole fleet.
 #[tokio::test]
 async fn nothing_counts_as_published_while_the_broker_is_away_and_all_does_after() {
-    let topics = Topics::default();
-    let broker = EmbeddedBroker::start(&topics).unwrap();
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let publisher = publisher.with_patience(Duration::from_millis(300));
-    let record = Record::event(&activated("concert", 7), &topics).unwrap();
-    broker.pause().unwrap();
+    let broker = Broker::embedded();
+    let publisher = broker.publisher().with_patience(Duration::from_millis(300));
+    let record = Record::event(&activated("concert", 7), &broker.topics).unwrap();
+    broker.pause();
     let away = publisher.publish(std::slice::from_ref(&record)).await;
     assert!(matches!(away, Err(Error::Unconfirmed(_))), "{away:?}");
-    broker.resume().unwrap();
-    let publisher = publisher.with_patience(Duration::from_secs(20));
+    broker.resume();
+    let publisher = publisher.with_patience(SOON);
     publisher.publish(&[record]).await.unwrap();
-    assert_eq!(read(broker.bootstrap_servers(), "token.activated", 1).await.len(), 1);
+    assert_eq!(broker.read(Topic::TokenActivated, 1).await.len(), 1);
 }
 
 #[tokio::test]

@@ -63,12 +63,13 @@ impl ConfigError {
     }
 }
 
-/// The option without its dashes and its value's name: `tick-ms` of `--tick-ms <MS>`.
+/// The option without its dashes and its value's name: `tick-ms` of `--tick-ms <MS>`, and `demo`
+/// of `--demo[=<BOOL>]`.
 fn invalid_option(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let name = shown.split([' ', '=']).next()?;
+    let name = shown.split([' ', '=', '[']).next()?;
     Some(name.strip_prefix("--").unwrap_or(name).to_owned())
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::builder::StyledStr;
-use clap::{Arg, Command, CommandFactory, Parser, value_parser};
+use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
@@ -108,6 +108,13 @@ pub(super) struct Options {
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
     pub(super) seed_items: Option<PathBuf>,
+
+    /// Also run a product service, an order service and a crowd of visitors beside all roles, to
+    /// see the whole circle move. Needs Kafka; `daegi` only.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value = "false", default_missing_value = "true")]
+    #[arg(action = ArgAction::Set, value_parser = value::switch)]
+    pub(super) demo: bool,
 }
 
 impl Options {

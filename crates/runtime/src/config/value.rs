@@ -53,6 +53,8 @@ pub enum BadValue {
     UnknownKafka,
     #[error("must be text or json")]
     UnknownLogFormat,
+    #[error("must be true or false")]
+    UnknownSwitch,
     #[error("is no log filter: {0}")]
     LogFilter(#[from] tracing_subscriber::filter::ParseError),
     #[error("must have at least 16 characters")]
@@ -155,6 +157,24 @@ pub(super) fn kafka_for(role: Role, kafka: KafkaConfig) -> Result<KafkaConfig, C
         }
         (_, kafka) => Ok(kafka),
     }
+}
+
+/// The neighbours of a fleet are real ones, and they all talk over Kafka.
+pub(super) fn demo_for(role: Role, demo: bool, kafka: &KafkaConfig) -> Result<bool, ConfigError> {
+    match (demo, role, kafka) {
+        (true, Role::Api | Role::Consumer | Role::Scheduler, _) => {
+            let reason = format!("is for daegi, all roles in one process, not {}", role.binary());
+            Err(ConfigError::bad("demo", reason))
+        }
+        (true, Role::AllInOne, KafkaConfig::Off) => {
+            Err(ConfigError::bad("demo", "moves over Kafka, and --kafka is off"))
+        }
+        _ => Ok(demo),
+    }
+}
+
+pub(super) fn switch(text: &str) -> Result<bool, BadValue> {
+    text.parse().map_err(|_| BadValue::UnknownSwitch)
 }
 
 pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, BadValue> {

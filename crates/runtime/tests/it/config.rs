@@ -23,6 +23,7 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.log, "info");
     assert_eq!(config.log_format, LogFormat::Text);
     assert_eq!(config.seed_items, None);
+    assert!(!config.demo);
 }
 
 #[test]
@@ -114,6 +115,7 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
             "is no log filter: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5",
         ),
         ("log-format", "xml", "must be text or json"),
+        ("demo", "please", "must be true or false"),
         (
             "topic-item-changed",
             "items, please",
@@ -137,6 +139,22 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
         assert_eq!(by_env, expected, "{variable}={value}");
         let by_arg = refusal(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
         assert_eq!(by_arg, expected, "--{option}={value}");
+    }
+}
+
+#[test]
+fn the_demo_is_a_switch_of_the_all_in_one_and_needs_kafka() {
+    let demo = |args: &[&str], env| parse(Role::AllInOne, args, env).unwrap().demo;
+    assert!(demo(&["--demo"], &[]));
+    assert!(demo(&[], &[("DAEGI_DEMO", "true")]));
+    assert!(!demo(&["--demo=false"], &[("DAEGI_DEMO", "true")]));
+    let line = refusal(Role::AllInOne, &["--demo", "--kafka", "off"], &[]);
+    assert_eq!(line, "--demo (DAEGI_DEMO): moves over Kafka, and --kafka is off");
+    for role in [Role::Api, Role::Consumer, Role::Scheduler] {
+        let line = refusal(role, &["--store=redis://a"], &[("DAEGI_DEMO", "true")]);
+        let binary = role.binary();
+        let says = format!("is for daegi, all roles in one process, not {binary}");
+        assert_eq!(line, format!("--demo (DAEGI_DEMO): {says}"));
     }
 }
 

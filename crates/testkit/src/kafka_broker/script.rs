@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -21,6 +21,15 @@ const PORT_TAKEN: i32 = 75;
 #[derive(Debug)]
 pub(super) struct Script(Child);
 
+/// Where a broker keeps its data.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Data<'a> {
+    /// In a directory of ours, where the next start finds it.
+    Kept(&'a Path),
+    /// In one of the script's own, which removes it at the end.
+    Dropped,
+}
+
 /// How a start went, if it went as it may.
 #[derive(Debug)]
 pub(super) enum Launch {
@@ -35,15 +44,16 @@ pub(super) struct Missing(String);
 impl Script {
     /// Starts the script and waits until it says that the broker is ready. Its own deadline
     /// bounds the wait.
-    pub(super) async fn run(port: u16, dir: &Path) -> anyhow::Result<Launch> {
-        let complaints = dir.join("complaints.txt");
-        let mut script = Self(spawn(port, dir, &complaints).context("cannot run broker.sh")?);
+    pub(super) async fn run(port: u16, data: Data<'_>) -> anyhow::Result<Launch> {
+        let mut complaints = tempfile::tempfile()?;
+        let child = spawn(port, data, complaints.try_clone()?).context("cannot run broker.sh")?;
+        let mut script = Self(child);
         let stdout = script.0.stdout.take().context("broker.sh has no stdout")?;
         if spawn_blocking(move || says_ready(stdout)).await?? {
             return Ok(Launch::Ready(script));
         }
         let code = script.0.wait()?.code();
-        let words = std::fs::read_to_string(complaints)?;
+        let words = from_start(&mut complaints)?;
         match code {
             Some(PORT_TAKEN) => Ok(Launch::PortTaken),
             Some(TOOLS_MISSING) => Err(Missing(words.trim().to_owned()).into()),
@@ -80,14 +90,20 @@ impl fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-fn spawn(port: u16, dir: &Path, complaints: &Path) -> io::Result<Child> {
-    Command::new(path())
-        .args(["--stdin", "--keep", "--port", &port.to_string(), "--data"])
-        .arg(dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(File::create(complaints)?)
-        .spawn()
+fn spawn(port: u16, data: Data<'_>, complaints: File) -> io::Result<Child> {
+    let mut command = Command::new(path());
+    command.args(["--stdin", "--port", &port.to_string()]);
+    if let Data::Kept(dir) = data {
+        command.args(["--keep", "--data"]).arg(dir);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(complaints).spawn()
+}
+
+fn from_start(file: &mut File) -> io::Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn path() -> PathBuf {

@@ -4,7 +4,7 @@ mod kafka;
 
 use std::time::Duration;
 
-use daegi_testkit::{FakeRedis, eventually, redis_or_loud};
+use daegi_testkit::{FakeRedis, durable_redis_or_loud, eventually, redis_or_loud};
 use redis::AsyncCommands;
 
 #[tokio::test]
@@ -25,6 +25,22 @@ async fn a_redis_is_empty_counts_its_commands_and_survives_an_outage_on_its_port
     let mut connection = redis.connection().await.unwrap();
     let place: Option<u32> = connection.get("place").await.unwrap();
     assert_eq!(place, None);
+}
+
+#[tokio::test]
+async fn a_durable_redis_has_lost_nothing_after_an_outage() {
+    let Some(mut redis) = durable_redis_or_loud().await else {
+        return;
+    };
+    let mut connection = redis.connection().await.unwrap();
+    for place in 0..1_000 {
+        let _: () = connection.set(place, place).await.unwrap();
+    }
+    redis.stop();
+    redis.start_again().await.unwrap();
+    let mut connection = redis.connection().await.unwrap();
+    let places: u32 = redis::cmd("DBSIZE").query_async(&mut connection).await.unwrap();
+    assert_eq!(places, 1_000);
 }
 
 #[tokio::test]

@@ -2,12 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod activations;
+mod catalogue;
+mod demo;
 mod events;
 mod fleet;
 mod line;
+mod member;
 mod outage;
 mod people;
+mod poison;
 mod process;
+mod replay;
+mod replicas;
 mod room;
 mod sale;
 mod tokens;

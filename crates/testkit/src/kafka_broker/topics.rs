@@ -1,0 +1,79 @@
+//! Topics of a test's own on a broker that it shares with others.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use daegi_domain::{Topic, TopicName, Topics};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+
+use super::Kafka;
+use crate::eventually;
+
+const PARTITIONS: i32 = 4;
+
+/// How long a broker that is busy with other tests may take.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+type Admin = AdminClient<DefaultClientContext>;
+
+impl Kafka {
+    /// Creates daegi's topics and their dead letters under names that no other call gets, and
+    /// returns when all of them can be written. Whoever subscribes later finds them there.
+    ///
+    /// # Errors
+    /// If the broker refuses.
+    pub async fn own_topics(&self) -> anyhow::Result<Topics> {
+        let topics = named(TAKEN.fetch_add(1, Ordering::Relaxed))?;
+        let admin: Admin =
+            ClientConfig::new().set("bootstrap.servers", self.bootstrap()).create()?;
+        let dead_letters = Topic::IN.map(|topic| topics.dead_letters(topic));
+        let names: Vec<&str> = Topic::ALL
+            .map(|topic| topics.name(topic))
+            .into_iter()
+            .chain(dead_letters.iter().map(String::as_str))
+            .collect();
+        create(&admin, &names, topics.name(Topic::ItemChanged)).await?;
+        let admin = &admin;
+        eventually(DEADLINE, "every partition has a leader", async || {
+            names.iter().all(|name| is_led(admin, name))
+        })
+        .await;
+        Ok(topics)
+    }
+}
+
+fn named(place: u32) -> anyhow::Result<Topics> {
+    let name = |topic: Topic| TopicName::parse(&format!("t{place}.{topic}"));
+    let names = Topic::ALL.map(|topic| name(topic).map(|name| (topic, name)));
+    Ok(Topics::renamed(names.into_iter().collect::<Result<Vec<_>, _>>()?)?)
+}
+
+async fn create(admin: &Admin, names: &[&str], compacted: &str) -> anyhow::Result<()> {
+    let topics = names.iter().map(|name| {
+        let topic = NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1));
+        // As `infra/kafka/broker.sh` has it.
+        topic.set("cleanup.policy", if *name == compacted { "compact" } else { "delete" })
+    });
+    let topics: Vec<_> = topics.collect();
+    let options = AdminOptions::new().request_timeout(Some(DEADLINE));
+    for created in admin.create_topics(&topics, &options).await.context("no topics")? {
+        if let Err((name, code)) = created {
+            bail!("{name} was not created: {code}");
+        }
+    }
+    Ok(())
+}
+
+fn is_led(admin: &Admin, name: &str) -> bool {
+    let metadata = admin.inner().fetch_metadata(Some(name), DEADLINE);
+    metadata.is_ok_and(|metadata| {
+        let mut partitions = metadata.topics().iter().flat_map(|topic| topic.partitions());
+        partitions.all(|partition| partition.leader() >= 0)
+            && metadata.topics().iter().all(|topic| topic.partitions().len() == PARTITIONS as usize)
+    })
+}

@@ -1,0 +1,116 @@
+//! Placing an order: the pass, the order, and the event that says how it ended.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use daegi_domain::{ItemId, OrderClosed, Outcome, rfc3339};
+use daegi_kafka::{Publisher, Record};
+use uuid::Uuid;
+
+use super::Setup;
+use super::book::{Book, Order};
+use super::keys::Keys;
+use super::passes::{Pass, Refusal};
+use crate::now_ms;
+
+/// The namespace of order ids. Fixed: an order must keep its id after a restart.
+const ORDER_IDS: Uuid = Uuid::from_u128(0x6f72_6465_7221_4964_8e74_4964_7321_0001);
+
+/// Where orders are placed.
+#[derive(Debug)]
+pub struct Desk {
+    setup: Setup,
+    keys: Keys,
+    publisher: Publisher,
+    book: Mutex<Book>,
+}
+
+/// Whether an order is new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Placed {
+    /// It was placed now.
+    New(Order),
+    /// It was placed with the same pass before.
+    Before(Order),
+}
+
+/// Why there is no order.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The pass does not count.
+    #[error(transparent)]
+    Pass(#[from] Refusal),
+    /// How many there are is not known. A service that has just started hears of it in a moment.
+    #[error("this item is not on sale here, or not yet")]
+    UnknownItem,
+    /// Nobody would hear of the order.
+    #[error("the order cannot be recorded now")]
+    Kafka(#[from] daegi_kafka::Error),
+}
+
+impl Desk {
+    pub(super) fn new(setup: Setup) -> daegi_kafka::Result<Self> {
+        let publisher = Publisher::new(&setup.kafka.brokers)?;
+        let keys = Keys::of(&setup.api);
+        Ok(Self { setup, keys, publisher, book: Mutex::default() })
+    }
+
+    /// What is remembered.
+    pub fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Places an order for whoever presents this pass. The same pass is the same order, however
+    /// often it is presented: people click twice, and networks repeat.
+    ///
+    /// Whether the person's `token.activated` has arrived does not matter. The pass is the proof;
+    /// the event may be late, and a person must not wait for our Kafka.
+    ///
+    /// # Errors
+    /// If the pass does not count, or the order could not be published. Trying again is safe.
+    pub async fn place(&self, item: &ItemId, pass: &str) -> Result<Placed, Error> {
+        let pass = Pass::check(&self.keys, item, pass).await?;
+        if !self.book().knows(item) {
+            return Err(Error::UnknownItem);
+        }
+        let (order, told) = self.book().order_of(pass.id, |book| self.decide(&pass, book));
+        if told {
+            return Ok(Placed::Before(order));
+        }
+        // An order that could not be told is told when the person tries again, under the same id.
+        // (With a database: kept together with its event, and told from there until it is
+        // confirmed, as daegi's own outbox does.)
+        self.publisher.publish(&[self.order_closed(&pass, &order)?]).await?;
+        self.book().told(pass.id);
+        tracing::debug!(order.id = %order.order_id, outcome = ?order.outcome, "order closed");
+        Ok(Placed::New(order))
+    }
+
+    /// The id follows from the pass, so that it is the same after a restart, too.
+    ///
+    /// The waiting room lets in no more people than there is stock, but it hears of the stock
+    /// over Kafka, a moment late. Whoever sells must count for themselves. (With several replicas
+    /// and a database: reserve a row.)
+    fn decide(&self, pass: &Pass, book: &mut Book) -> Order {
+        let order_id = Uuid::new_v5(&ORDER_IDS, pass.id.as_bytes());
+        let card_refused = order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
+        let sold = !card_refused && book.promise(&pass.item);
+        Order {
+            order_id,
+            item_id: pass.item.clone(),
+            user_id: pass.user.clone(),
+            outcome: if sold { Outcome::Completed } else { Outcome::Cancelled },
+        }
+    }
+
+    fn order_closed(&self, pass: &Pass, order: &Order) -> daegi_kafka::Result<Record> {
+        let event = OrderClosed {
+            event_id: order.order_id.to_string(),
+            item_id: order.item_id.clone(),
+            user_id: order.user_id.clone(),
+            token: pass.token(),
+            outcome: order.outcome,
+            occurred_at: rfc3339(now_ms()),
+        };
+        Record::event(&event, &self.setup.kafka.topics)
+    }
+}

@@ -1,0 +1,88 @@
+// A whole sale: PEOPLE (300) storm a line for STOCK (100) seats of which INSIDE (20) may be looked at at once. People poll
+// when they are told to, order or change their mind when they are let in, some walk away while they wait; every order
+// lowers the stock; sold out reaches everybody who still waits. SALES (1) such sales run side by side, one item and one
+// VU each, so that each is judged as a whole.
+//
+//   k6 run -e DAEGI_ADMIN_TOKEN=… [-e PEOPLE=2000 -e STOCK=500 -e INSIDE=100] [-e SALES=4] k6/sale.js
+import { Judge, fair } from './lib/judge.js';
+import { close, complete, join, leave, open, poll, restock, sleep, verify } from './lib/room.js';
+
+const PEOPLE = Number(__ENV.PEOPLE || 300);
+const STOCK = Number(__ENV.STOCK || 100);
+const INSIDE = Number(__ENV.INSIDE || 20);
+const SALES = Number(__ENV.SALES || 1);
+
+export const options = {
+  scenarios: { sales: { executor: 'per-vu-iterations', vus: SALES, iterations: 1, maxDuration: '15m' } },
+  thresholds: fair({
+    'http_req_duration{name:join}': [`p(99)<${__ENV.JOIN_P99_MS || 2000}`],
+    'http_req_duration{name:poll}': [`p(99)<${__ENV.POLL_P99_MS || 1000}`],
+  }),
+  batchPerHost: 0,
+  summaryTrendStats: ['med', 'p(95)', 'p(99)', 'max'],
+};
+
+export function setup() {
+  return { run: Date.now() };
+}
+
+/// What the order and product services know of one sale.
+class Shop {
+  constructor(item) {
+    Object.assign(this, { item, stock: STOCK, sold: 0, told: STOCK });
+  }
+
+  async order(token) {
+    if (!(await verify(this.item, token))) return false;
+    await sleep(200 + 800 * Math.random());
+    if (Math.random() < 0.1) return leave(this.item, token);
+    // The order service takes the seat first and says so; the slot is freed after the product service knows.
+    this.stock -= 1;
+    this.sold += 1;
+    this.tell();
+    return complete(this.item, token);
+  }
+
+  tell() {
+    if (this.told !== this.stock) restock(this.item, this.stock);
+    this.told = this.stock;
+  }
+}
+
+/// One person's evening; every way it ends is an account of it.
+async function person(judge, shop, index) {
+  await sleep(2000 * Math.random());
+  let ticket = await join(shop.item, `person-${index}`);
+  // Refused a place: sold out before they came.
+  if (!ticket) return shop.stock === 0;
+  const me = judge.joined(`person-${index}`, ticket);
+  while (ticket.status === 'WAITING') {
+    if (ticket.lineState === 'SOLD_OUT') return leave(shop.item, ticket.token);
+    if (Math.random() < 0.005) return leave(shop.item, ticket.token);
+    await sleep(ticket.pollAfterMs);
+    const askedAt = Date.now();
+    ticket = (await poll(shop.item, ticket.token)) || ticket;
+    if (ticket.status === 'WAITING') judge.waits(me, ticket, askedAt);
+  }
+  if (ticket.status !== 'ENTERABLE') return false;
+  judge.enters(shop.item, me, ticket);
+  judge.waited(me);
+  return shop.order(ticket.token);
+}
+
+export default async function ({ run }) {
+  const shop = new Shop(`sale-${run}-${__VU}`);
+  const policy = { tokensPerTick: Math.max(1, Math.ceil(INSIDE / 2)), maxActive: INSIDE, passTtlSeconds: 300 };
+  open(shop.item, STOCK, policy);
+  const judge = new Judge();
+  let going = true;
+  const watching = judge.watch(shop.item, () => INSIDE, () => going);
+  const people = Array.from({ length: PEOPLE }, (_, index) => person(judge, shop, index));
+  const accounted = (await Promise.all(people)).filter(Boolean).length;
+  going = false;
+  await watching;
+  judge.settle(PEOPLE, accounted, STOCK, shop.sold);
+  judge.empty(shop.item);
+  console.log(`${shop.item}: ${shop.sold} of ${STOCK} sold, ${accounted} of ${PEOPLE} people accounted for`);
+  close(shop.item);
+}
