@@ -152,7 +152,7 @@ impl Redis {
                 self.server = None;
                 return Ok(false);
             }
-            if answering_process(self.port).await.as_ref() == Some(&pid) {
+            if ready_process(self.port).await.as_ref() == Some(&pid) {
                 return Ok(true);
             }
             sleep(PAUSE).await;
@@ -182,14 +182,15 @@ impl Drop for Redis {
     }
 }
 
-/// The id of the process that answers on a port. A server of another test may sit on it while
-/// ours is about to give up, so an answer alone proves nothing.
-async fn answering_process(port: u16) -> Option<String> {
+/// The id of the process that answers on a port and has read its data. A server of another test
+/// may sit on it while ours is about to give up, so an answer alone proves nothing.
+async fn ready_process(port: u16) -> Option<String> {
     let client = redis::Client::open(("127.0.0.1", port)).ok()?;
     let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-    let mut command = redis::cmd("INFO");
-    let text: String = command.arg("server").query_async(&mut connection).await.ok()?;
-    info::field(&text, "process_id").map(str::to_owned)
+    let command = redis::cmd("INFO");
+    let text: String = command.query_async(&mut connection).await.ok()?;
+    let process = info::field(&text, "process_id")?;
+    (info::field(&text, "loading") == Some("0")).then(|| process.to_owned())
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

@@ -1,7 +1,7 @@
 //! Why a consumer cannot start, and why an event has no effect.
 
 use daegi_domain::{IdError, TokenError};
-use daegi_kafka::{Failure, Halt, Incoming};
+use daegi_kafka::{Event, Failure, Halt, Incoming, schema};
 use serde::de::DeserializeOwned;
 
 /// Why a consumer cannot start. Sources are not repeated in messages: whoever prints one prints
@@ -74,9 +74,11 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A body as an event.
-pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    Ok(serde_json::from_slice(body)?)
+/// A body as an event. What we take must be what other teams read in `schemas/`.
+pub(crate) fn read<E: Event + DeserializeOwned>(body: &[u8]) -> Result<E, Refusal> {
+    let event = schema::read::<E>(body)?;
+    debug_assert_eq!(schema::accepts::<E>(body), Ok(()), "accepted against the schema");
+    Ok(event)
 }
 
 /// What messages say, up to the first one that says nothing we understand.

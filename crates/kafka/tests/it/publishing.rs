@@ -76,46 +76,43 @@ async fn nothing_counts_as_published_while_the_broker_is_away_and_all_does_after
 
 #[tokio::test]
 async fn calls_of_a_stretch_follow_each_other_without_waiting_and_in_order() {
-    let topics = Topics::default();
-    let broker = EmbeddedBroker::start(&topics).unwrap();
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let stretch = publisher.begin();
-    let mut handed = Vec::new();
-    for call in 0..4 {
-        let numbers = call * 500..(call + 1) * 500;
-        let records = numbers.map(|n| Record::event(&activated("concert", n), &topics));
-        handed.push(stretch.hand_over(records).await.unwrap());
+    for broker in Broker::each().await {
+        let publisher = broker.publisher();
+        let stretch = publisher.begin();
+        let mut handed = Vec::new();
+        for call in 0..4 {
+            let numbers = call * 500..(call + 1) * 500;
+            let records = numbers.map(|n| Record::event(&activated("concert", n), &broker.topics));
+            handed.push(stretch.hand_over(records).await.unwrap());
+        }
+        for call in handed {
+            call.confirmed().await.unwrap();
+        }
+        let numbers = numbers(&broker, 2_000).await;
+        assert!(numbers.into_iter().eq(0..2_000), "{}", broker.name);
     }
-    for call in handed {
-        call.confirmed().await.unwrap();
-    }
-    let found = read(broker.bootstrap_servers(), "token.activated", 2_000).await;
-    let numbers = found
-        .iter()
-        .map(|found| serde_json::from_slice::<TokenActivated>(&found.body).unwrap().number.0);
-    assert!(numbers.eq(0..2_000));
 }
 
 #[tokio::test]
 async fn after_a_stretch_was_given_up_a_new_one_delivers_and_the_old_one_delivers_nothing_more() {
-    let topics = Topics::default();
-    let broker = EmbeddedBroker::start(&topics).unwrap();
-    let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
-    let publisher = publisher.with_patience(Duration::from_millis(300));
-    let record = |number| Record::event(&activated("concert", number), &topics);
-    broker.pause().unwrap();
+    let broker = Broker::embedded();
+    let publisher = broker.publisher().with_patience(Duration::from_millis(300));
+    let record = |number| Record::event(&activated("concert", number), &broker.topics);
+    broker.pause();
     let stretch = publisher.begin();
     let first = stretch.hand_over([record(1)]).await.unwrap();
     let second = stretch.hand_over([record(2)]).await.unwrap();
     assert!(matches!(first.confirmed().await, Err(Error::Unconfirmed(_))));
     drop(second);
     stretch.give_up().await;
-    broker.resume().unwrap();
-    let publisher = publisher.with_patience(Duration::from_secs(20));
+    broker.resume();
+    let publisher = publisher.with_patience(SOON);
     publisher.publish(&[record(1).unwrap(), record(3).unwrap()]).await.unwrap();
-    let found = read(broker.bootstrap_servers(), "token.activated", 2).await;
-    let numbers = found
-        .iter()
-        .map(|found| serde_json::from_slice::<TokenActivated>(&found.body).unwrap().number.0);
-    assert_eq!(numbers.collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(numbers(&broker, 2).await, [1, 3]);
+}
+
+async fn numbers(broker: &Broker, count: usize) -> Vec<u64> {
+    let found = broker.read(Topic::TokenActivated, count).await;
+    let event = |body| serde_json::from_slice::<TokenActivated>(body).unwrap();
+    found.iter().map(|found| event(found.body.as_ref().unwrap()).number.0).collect()
 }

@@ -62,8 +62,14 @@ impl Catalogue {
     }
 
     /// Waits until everything published so far has had its effect: a mark goes behind it in every
-    /// partition, and partitions are read in order.
+    /// partition, and partitions are read in order. What is read in one go takes effect in any
+    /// order, so only a second mark, written when the first is there, is surely behind it.
     pub(crate) async fn settled(&mut self, scheduler: &Member, deadline: Duration) {
+        self.mark(scheduler, deadline).await;
+        self.mark(scheduler, deadline).await;
+    }
+
+    async fn mark(&mut self, scheduler: &Member, deadline: Duration) {
         self.marked += 1;
         let marks = (0..MARKS).map(|n| changed(&format!("{MARK}{n}"), 1, self.marked));
         let marks: Vec<_> = marks.map(|mark| self.record(&mark)).collect();
