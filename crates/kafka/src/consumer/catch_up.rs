@@ -11,12 +11,13 @@ use std::time::Duration;
 
 use rdkafka::Offset;
 use rdkafka::consumer::{Consumer as _, StreamConsumer};
+use rdkafka::error::KafkaResult;
 
 use super::partition::Work;
 use super::{Effect, Failure, Member};
 
-/// How long librdkafka may take to go back.
-const SEEK: Duration = Duration::from_secs(5);
+/// How long librdkafka may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The partitions this replica reads again.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl CatchUp {
         let looked = self.partitions(consumer, work, begun).await;
         self.settled |= looked.is_ok();
         if begun.len() > known {
-            tracing::info!(topic = %E::TOPIC, partitions = ?begun, "reading from the beginning");
+            tracing::info!(topic = %E::TOPIC, partitions = ?begun, "reading again from the beginning");
         }
         looked
     }
@@ -72,13 +73,21 @@ impl CatchUp {
         work: &Work<E>,
         begun: &mut BTreeSet<i32>,
     ) -> Result<(), Failure> {
+        let mut fresh = None;
         for partition in assigned(consumer) {
-            if self.must_go_back(partition, work).await? {
+            if !self.must_go_back(partition, work).await? {
+                continue;
+            }
+            // Nothing of a new assignment was taken yet: whoever has no offset is at the beginning.
+            if !self.settled && fresh.is_none() {
+                fresh = Some(without_offset(consumer.clone()).await?);
+            }
+            if !fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition)) {
                 let topic = work.topics().name(E::TOPIC).to_owned();
                 go_back(consumer.clone(), topic, partition).await?;
-                self.reading.insert(partition, false);
                 begun.insert(partition);
             }
+            self.reading.insert(partition, false);
         }
         Ok(())
     }
@@ -107,14 +116,28 @@ fn assigned(consumer: &StreamConsumer<Member>) -> Vec<i32> {
     partitions.map(|element| element.partition()).collect()
 }
 
+/// The partitions whose group has never committed an offset.
+async fn without_offset(consumer: Arc<StreamConsumer<Member>>) -> Result<BTreeSet<i32>, Failure> {
+    let committed = blocking(move || consumer.committed(PATIENCE)).await?;
+    let elements = committed.elements();
+    let fresh = elements.iter().filter(|element| element.offset() == Offset::Invalid);
+    Ok(fresh.map(|element| element.partition()).collect())
+}
+
 /// Waits for the answer: a partition that could not go back yet is tried again by the next look.
 async fn go_back(
     consumer: Arc<StreamConsumer<Member>>,
     topic: String,
     partition: i32,
 ) -> Result<(), Failure> {
-    let seek = move || consumer.seek(&topic, partition, Offset::Beginning, SEEK);
-    let sought = tokio::task::spawn_blocking(seek).await;
-    let sought = sought.map_err(|error| Failure::Transient(error.to_string()))?;
-    sought.map_err(|error| Failure::Transient(error.to_string()))
+    blocking(move || consumer.seek(&topic, partition, Offset::Beginning, PATIENCE)).await
+}
+
+/// librdkafka answers these when its threads or the broker have.
+async fn blocking<T: Send + 'static>(
+    ask: impl FnOnce() -> KafkaResult<T> + Send + 'static,
+) -> Result<T, Failure> {
+    let asked = tokio::task::spawn_blocking(ask).await;
+    let asked = asked.map_err(|error| Failure::Transient(error.to_string()))?;
+    asked.map_err(|error| Failure::Transient(error.to_string()))
 }
