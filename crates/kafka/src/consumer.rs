@@ -134,6 +134,9 @@ impl<E: Effect> Consumer<E> {
             // replaced after `max.poll.interval.ms` (5 minutes), in case another one can.
             .set("session.timeout.ms", "10000")
             .set("topic.metadata.refresh.interval.ms", "10000")
+            // librdkafka reads ahead and pauses when it has enough. Its pause of a second is
+            // longer than we need to use all of that up.
+            .set("fetch.queue.backoff.ms", "10")
             .set("statistics.interval.ms", "5000")
             .create_with_context(Member::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
