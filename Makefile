@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test bench-kafka lint fmt tools
+.PHONY: help run kafka test bench bench-kafka k6 lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -13,6 +13,14 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
+
+bench: tools ## polls, joins, admissions, open connections beside a bare handler; needs wrk
+	cargo build --release --locked -p daegi-bench -p daegi-api
+	target/release/daegi-bench people $(BENCH_ARGS)
+
+k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs another script or the fleet
+	cargo build --release --locked -p daegi -p daegi-api -p daegi-scheduler
+	k6/run.sh $(or $(K6),spike.js)
 
 # Quick starts matter to tests, speed to a benchmark: KAFKA_OPTS come after the broker's own options.
 bench-kafka: tools ## relay and item sync beside a bare producer and consumer

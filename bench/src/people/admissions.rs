@@ -22,14 +22,14 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
     let mut connection = arena.redis.connection().await?;
     let store = RedisStore::open(&arena.redis.url(), arena.store.partitions(), SETTINGS).await?;
     let store: SharedStore = Arc::new(store);
-    let mut rates = Vec::new();
-    watch_slow_scripts(&mut connection).await?;
+    let (mut rates, mut slow) = (Vec::new(), 0);
     for round in 0..=options.rounds {
         let line = arena.line(&format!("door-{round}"), PEOPLE).await?;
         let policy =
             Policy { grace_seconds: 60, tokens_per_tick: Some(PEOPLE as u32), ..Policy::default() };
         let item = store.item(&line.item).await?.ok_or_else(|| anyhow::anyhow!("no item"))?;
         store.set_policy(&line.item, &policy, item.revision).await?;
+        watch_slow_scripts(&mut connection).await?;
         let mut ticker = Ticker::new(store.clone(), store.begin_term().await?, u64::MAX);
         let relay = Relay::new(store.clone(), Outlet::Nowhere);
         let started = Instant::now();
@@ -48,6 +48,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
             () = relay.run() => anyhow::bail!("the relay ended by itself"),
             admitted = admitted => admitted?,
         };
+        slow += redis::cmd("SLOWLOG").arg("LEN").query_async::<u64>(&mut connection).await?;
         let rate = f64::from(admitted) / started.elapsed().as_secs_f64();
         progress(&format!("admissions: {admitted} people, {rate:.0}/s"));
         if round > 0 {
@@ -55,7 +56,6 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         }
         store.remove_item(&line.item).await?;
     }
-    let slow: u64 = redis::cmd("SLOWLOG").arg("LEN").query_async(&mut connection).await?;
     Ok(vec![
         Figure::new(
             "admissions through one leader, outbox included",

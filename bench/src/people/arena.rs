@@ -167,8 +167,8 @@ impl Server {
 impl Line {
     /// The addresses of at most `count` people, spread over the whole line.
     pub(super) fn addresses(&self, keys: &TicketKeys, count: usize) -> Vec<String> {
-        let step = self.tickets.len().div_ceil(count).max(1);
-        let spread = self.tickets.iter().step_by(step);
+        let step = (self.tickets.len() / count).max(1);
+        let spread = self.tickets.iter().step_by(step).take(count);
         spread.map(|ticket| address(&self.item, &keys.token(ticket))).collect()
     }
 

@@ -16,9 +16,12 @@ local function merged(old, new)
   return table.concat(parts)
 end
 
-for i = 1, #ARGV, 2 do
-  local old = redis.call('HGET', KEYS[SLICES], ARGV[i]) or ''
-  redis.call('HSET', KEYS[SLICES], ARGV[i], merged(old, ARGV[i + 1]))
+local pages, words = {}, {}
+for i = 1, #ARGV, 2 do pages[#pages + 1] = ARGV[i] end
+for i, old in ipairs(redis.call('HMGET', KEYS[SLICES], unpack(pages))) do
+  words[2 * i - 1] = pages[i]
+  words[2 * i] = merged(old or '', ARGV[2 * i])
 end
+redis.call('HSET', KEYS[SLICES], unpack(words))
 redis.call('PEXPIRE', KEYS[SLICES], (SLICES_KEPT + 1) * SLICE_MS)
 return 'OK'
