@@ -51,12 +51,13 @@ async fn poison_is_dead_lettered_and_the_rest_applied_though_redis_is_away_for_2
         assert_eq!(Some(&seen), messages.last.get(&id), "{id}");
     }
     assert_eq!(catalogue::items(&scheduler).await.len(), messages.last.len());
-    dead.extend(reader.take(POISON - dead.len()).await);
+    // Everything was dealt with, so all letters are there.
+    let letters = written(&kafka.bootstrap(), &dead_letters).await.unwrap();
+    dead.extend(reader.take(usize::try_from(letters).unwrap() - dead.len()).await);
     let sent = written(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
     let source = Reader::open(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
     let sent = source.take(usize::try_from(sent).unwrap()).await;
     are_the_poison(&dead, &messages, &by_place(sent));
-    assert_eq!(written(&kafka.bootstrap(), &dead_letters).await.unwrap(), POISON as i64);
 }
 
 fn by_place(sent: Vec<Found>) -> BTreeMap<(String, String), Found> {
@@ -64,13 +65,14 @@ fn by_place(sent: Vec<Found>) -> BTreeMap<(String, String), Found> {
     sent.into_iter().map(|found| (place(&found), found)).collect()
 }
 
-/// Every poison once, none else, each as it was sent and with the place it was sent to.
+/// Every poison and none else, each as it was sent and with the place it was sent to, by which a
+/// repeat is recognised: a group that rebalances before the topic was read to its end reads again.
 fn are_the_poison(dead: &[Found], messages: &Messages, sent: &BTreeMap<(String, String), Found>) {
     let mut missing = messages.poison.clone();
     for letter in dead {
         let number = letter.headers[NUMBER].as_str();
         let kind = messages.poison.get(number).unwrap_or_else(|| panic!("good: {letter:?}"));
-        assert!(missing.remove(number).is_some(), "{number} ({kind}) is there twice");
+        missing.remove(number);
         let place = (letter.headers["dlq_partition"].clone(), letter.headers["dlq_offset"].clone());
         let original = &sent[&place];
         assert_eq!(original.headers[NUMBER], number, "{kind}");
