@@ -11,7 +11,7 @@ use daegi_testkit::{Reader, chance, durable_redis_or_loud, shared_kafka_or_loud}
 
 use crate::catalogue::{self, Catalogue};
 use crate::member::Fleet;
-use messages::{Messages, NUMBER, POISON};
+use messages::{Messages, NUMBER};
 
 /// How long Redis is away.
 const OUTAGE: Duration = Duration::from_secs(20);

@@ -11,7 +11,7 @@ use crate::catalogue::{Catalogue, changed};
 
 const ITEMS: u32 = 200;
 const VERSIONS: u64 = 50;
-pub(super) const POISON: usize = 1_000;
+const POISON: usize = 1_000;
 
 /// The header by which a message is found again.
 pub(super) const NUMBER: &str = "test-number";
