@@ -12,6 +12,7 @@
 //! Plain commands are used only for reading and for the outbox's stream.
 
 mod connect;
+mod crowd;
 mod fields;
 mod items;
 mod keys;
@@ -32,6 +33,7 @@ use daegi_domain::{
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use self::crowd::Crowd;
 use self::keys::{LineKeys, PartitionKeys};
 use self::scripts::{Scripts, scripts};
 use crate::lease::Leases;
@@ -278,10 +280,9 @@ impl Store for RedisStore {
         let mut script = self.on_line(id, |scripts| &scripts.join);
         script.key(self.keys(id).slice(slice_of(now)));
         script.arg(now).arg(settings.token_count_to_move);
-        users.iter().for_each(|user| {
-            script.arg(user.as_str());
-        });
-        reply::joined(self.run(script).await?)
+        let crowd = Crowd::of(users);
+        script.arg(&crowd.people);
+        Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
     }
 
     async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {
