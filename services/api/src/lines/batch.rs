@@ -59,12 +59,24 @@ impl<Q: Send, A: Send> Batches<Q, A> {
                 continue;
             }
             let (questions, replies): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-            deliver(counter.answer(questions).await, replies);
+            let answers = counter.answer(questions).await;
+            if let Err(error) = &answers {
+                self.turn_away(error);
+            }
+            deliver(answers, replies);
         }
     }
 }
 
 impl<Q, A> Batches<Q, A> {
+    /// Whoever queued while a call failed would only wait for the next failure: nobody waits for
+    /// more than two calls, and none of them needs a timer of their own for that.
+    fn turn_away(&mut self, error: &Error) {
+        while let Ok((_, reply)) = self.0.try_recv() {
+            let _ = reply.send(Err(error.clone()));
+        }
+    }
+
     /// Requests that were read but not looked at yet are few when the pod is idle, and many when
     /// it is busy, which is when it pays to let all of them ask first: yielding does just that.
     async fn gather(&mut self, batch: &mut Vec<Waiting<Q, A>>) {
@@ -134,11 +146,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn trouble_reaches_everybody_in_the_batch_and_nobody_after_it() {
+    async fn trouble_reaches_everybody_who_asked_meanwhile_and_nobody_after_it() {
         let (doubler, (queue, batches)) = (Doubler::default(), queue());
         let asking = async {
-            let (one, other) = tokio::join!(queue.ask(13), queue.ask(1));
-            assert!(one.is_err() && other.is_err());
+            let crowd = join_all((13..13 + 2 * MOST as u32).map(|n| queue.ask(n))).await;
+            assert!(crowd.iter().all(Result::is_err));
             assert_eq!(queue.ask(2).await.unwrap(), 4);
             drop(queue);
         };
