@@ -36,10 +36,11 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = MILLION)]
     pub(crate) people: usize,
     /// How many rounds count.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 9)]
     pub(crate) rounds: usize,
-    /// How long a round of load lasts, in seconds.
-    #[arg(long, default_value_t = 3)]
+    /// How long a round of load lasts, in seconds. Many short rounds tell more than few long ones
+    /// on a machine that others use, too.
+    #[arg(long, default_value_t = 1)]
     pub(crate) seconds: u32,
     /// Connections that stay open while people listen for news.
     #[arg(long, default_value_t = 10_000)]
