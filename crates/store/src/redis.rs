@@ -293,7 +293,7 @@ impl Store for RedisStore {
 
     async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()> {
         // Merging a page takes a script some 30 µs, so it gets a few at a time.
-        for pages in pages.chunks(40) {
+        for pages in pages.chunks(64) {
             let mut script = self.on_line(id, |scripts| &scripts.mark_seen);
             script.key(self.keys(id).slice(slice_of(now)));
             pages.iter().for_each(|page| {

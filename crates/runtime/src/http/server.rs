@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::ConnectInfo;
 use axum::response::Response;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -63,8 +62,7 @@ impl From<&Config> for Limits {
 /// Serves until the shutdown, then closes the listener and returns. Connections live on the
 /// shutdown's tracker, finish what is in flight and are dropped at the drain deadline.
 ///
-/// Handlers find the peer's address as `ConnectInfo<SocketAddr>`. Streams that have no end of
-/// their own must watch [`Shutdown::token`].
+/// Streams that have no end of their own must watch [`Shutdown::token`].
 pub async fn serve(
     listener: TcpListener,
     service: impl Into<Replaceable>,
@@ -151,8 +149,6 @@ impl Connection {
         request: Request<Incoming>,
         alarm: &Alarm,
     ) -> Result<Response, Infallible> {
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(self.peer));
-        Ok(self.service.current().answer_by(request, alarm).await)
+        Ok(self.service.current().answer_by(request.map(Body::new), alarm).await)
     }
 }

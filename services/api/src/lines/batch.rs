@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 
 /// The most requests in one call, so that it cannot hold up the store.
 const MOST: usize = 256;
+/// So many may share a call that waiting for more would save next to nothing.
+const ENOUGH: usize = 64;
 /// From the beginning of a call that several shared to the next one.
 const PACE: Duration = Duration::from_millis(1);
 /// The most requests that wait for the call under way; more are told to come back.
@@ -87,7 +89,7 @@ impl<Q, A> Batches<Q, A> {
 
     /// Lets others come until it is time, unless there are enough.
     async fn gather(&mut self, batch: &mut Vec<Waiting<Q, A>>, time: Instant) {
-        if batch.len() < MOST {
+        if batch.len() < ENOUGH {
             sleep_until(time).await;
             while batch.len() < MOST
                 && let Ok(waiting) = self.0.try_recv()

@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::patience::in_time;
 
 /// How old the settings may be.
-const KEEP: Duration = Duration::from_millis(500);
+const KEEP: Duration = Duration::from_millis(900);
 
-/// The settings of all lines, read at most twice per second however many lines there are.
+/// The settings of all lines, read about once per second however many lines there are.
 pub(crate) struct SharedSettings {
     store: SharedStore,
     last: Mutex<Option<(Settings, Instant)>>,
