@@ -7,22 +7,37 @@
 //! | `redis/reply.rs` | what scripts answer, decoded into the words of the crate |
 //! | `redis/fields.rs` | an item as a hash |
 //! | `redis/items.rs` | items, changed in batches |
-//! | `redis/connect.rs` | connections, versions, time limits |
+//! | `redis/address.rs` | the three ways people run Redis, as addresses |
+//! | `redis/link.rs` | the way of every command and script, with its deadline |
+//! | `redis/server.rs`, `circuit.rs`, `backoff.rs` | one server: asked, given up, tried again |
+//! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
+//! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
+//! | `redis/lock.rs` | the lock behind the lease |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
 
+mod address;
+pub(crate) mod backoff;
+mod circuit;
+mod cluster;
 mod connect;
+mod failure;
 mod fields;
 mod items;
 mod keys;
+mod link;
+mod lock;
 mod reply;
 mod scripts;
+mod sentinel;
+mod server;
+mod version;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ::redis::aio::ConnectionManager;
-use ::redis::{FromRedisValue, ScriptInvocation, Value};
+use ::redis::{FromRedisValue, Value};
 use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
 use daegi_domain::{
@@ -32,8 +47,11 @@ use daegi_domain::{
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use self::address::Address;
 use self::keys::{LineKeys, PartitionKeys};
-use self::scripts::{Scripts, scripts};
+use self::link::Link;
+pub(crate) use self::lock::RedisLock;
+use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
@@ -46,9 +64,11 @@ const ABREAST: usize = 64;
 
 /// All lines of a waiting room, in Redis.
 pub struct RedisStore {
-    connection: ConnectionManager,
+    link: Arc<Link>,
     leases: Leases,
     partitions: u16,
+    /// The latest epoch this process has seen; see [`RedisStore::begin_term`].
+    epoch: AtomicU64,
     /// What a store without settings starts with: a new one, or one that lost its data.
     first: Settings,
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
@@ -73,11 +93,11 @@ impl RedisStore {
     /// Connects, checks version and partitions, loads the scripts. `settings` count only on the
     /// first start of a store.
     pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
-        let (connection, leases) = connect::connect(url).await?;
-        let lookback = Mutex::new(HashMap::new());
-        let store = Self { connection, leases, partitions, first: settings, lookback };
-        store.check_version().await?;
-        scripts().load(&mut store.connection.clone()).await.map_err(connect::error)?;
+        let link = Arc::new(Link::new(Address::parse(url)?));
+        link.open().await?;
+        let leases = Leases::Redis(RedisLock::new(link.clone()));
+        let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
+        let store = Self { link, leases, partitions, epoch, first: settings, lookback };
         store.settle().await?;
         Ok(store)
     }
@@ -102,18 +122,12 @@ impl RedisStore {
         Ok(stored.map(|(token_count_to_move, tick_ms)| Settings { token_count_to_move, tick_ms }))
     }
 
-    async fn check_version(&self) -> Result<()> {
-        let info: String = self.command(::redis::cmd("INFO").arg("server")).await?;
-        connect::check_version(&info)
-    }
-
-    /// Runs a script; one that the server has forgotten is loaded again by the library.
     async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
-        script.invoke_async(&mut self.connection.clone()).await.map_err(connect::error)
+        self.link.run(script).await
     }
 
     async fn command<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
-        command.query_async(&mut self.connection.clone()).await.map_err(connect::error)
+        self.link.command(command).await
     }
 
     fn keys(&self, id: &ItemId) -> LineKeys {
@@ -124,7 +138,7 @@ impl RedisStore {
     fn on_line(
         &self,
         id: &ItemId,
-        script: impl Fn(&Scripts) -> &::redis::Script,
+        script: impl Fn(&Scripts) -> &scripts::Script,
     ) -> ScriptInvocation<'static> {
         let mut invocation = script(scripts()).prepare_invoke();
         self.keys(id).all().iter().for_each(|key| {
@@ -166,6 +180,35 @@ impl RedisStore {
 
     fn all_partitions(&self) -> impl Iterator<Item = PartitionKeys> {
         (0..self.partitions).map(PartitionKeys::new)
+    }
+
+    /// An epoch nobody has had. A fail-over may lose the latest counts: then the counter is put
+    /// beyond every epoch this process has seen, its own and, since standbys look, its leader's. A
+    /// leader from before the fail-over must not find its epoch leading again.
+    async fn next_epoch(&self, beyond: u64) -> Result<u64> {
+        let count = || async {
+            let counted = self.command::<u64>(::redis::cmd("INCR").arg(keys::epoch())).await?;
+            self.epoch.fetch_max(counted, Ordering::Relaxed);
+            Ok::<u64, Error>(counted)
+        };
+        let epoch = count().await?;
+        if epoch > beyond {
+            return Ok(epoch);
+        }
+        let mut raise = scripts().fence.prepare_invoke();
+        raise.key(keys::epoch()).arg(beyond);
+        self.run::<u64>(raise).await?;
+        count().await
+    }
+
+    /// Lets an epoch lead every partition; returns the latest that leads one.
+    async fn fence(&self, epoch: u64) -> Result<u64> {
+        let fences = self.all_partitions().map(|partition| {
+            let mut script = scripts().fence.prepare_invoke();
+            script.key(partition.fence).arg(epoch);
+            self.run::<u64>(script)
+        });
+        Ok(try_join_all(fences).await?.into_iter().max().unwrap_or(epoch))
     }
 
     /// The union of one set per partition.
@@ -341,14 +384,14 @@ impl Store for RedisStore {
     }
 
     async fn begin_term(&self) -> Result<Epoch> {
-        let epoch: u64 = self.command(::redis::cmd("INCR").arg(keys::epoch())).await?;
-        let fences = self.all_partitions().map(|partition| {
-            let mut script = scripts().fence.prepare_invoke();
-            script.key(partition.fence).arg(epoch);
-            self.run::<()>(script)
-        });
-        try_join_all(fences).await?;
-        Ok(Epoch(epoch))
+        let mut beyond = self.epoch.load(Ordering::Relaxed);
+        loop {
+            let epoch = self.next_epoch(beyond).await?;
+            match self.fence(epoch).await? {
+                held if held <= epoch => return Ok(Epoch(epoch)),
+                held => beyond = held,
+            }
+        }
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {
@@ -369,14 +412,14 @@ impl Store for RedisStore {
             script
         };
         let admission = self.with_slices(id, Lookback::Admit, now, call, reply::admission).await;
-        admission.map_err(|error| connect::at(epoch, error))
+        admission.map_err(|error| failure::at(epoch, error))
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
         let mut script = self.on_line(id, |scripts| &scripts.expire);
         script.arg(epoch.0).arg(now).arg(CHUNK).arg(id.as_str());
         let expiry = self.run(script).await.map(reply::expiry);
-        expiry.map_err(|error| connect::at(epoch, error))
+        expiry.map_err(|error| failure::at(epoch, error))
     }
 
     async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
@@ -386,7 +429,7 @@ impl Store for RedisStore {
             script
         };
         let swept = self.with_slices(id, Lookback::Sweep, now, call, reply::swept).await;
-        swept.map_err(|error| connect::at(epoch, error))
+        swept.map_err(|error| failure::at(epoch, error))
     }
 
     fn partitions(&self) -> u16 {
@@ -444,7 +487,10 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        self.command(&::redis::cmd("PING")).await
+        // Asked where the lease is, and worth knowing: see `next_epoch`.
+        let epoch: Option<u64> = self.command(::redis::cmd("GET").arg(keys::epoch())).await?;
+        self.epoch.fetch_max(epoch.unwrap_or(0), Ordering::Relaxed);
+        Ok(())
     }
 
     fn leases(&self) -> &Leases {

@@ -1,0 +1,34 @@
+//! The same suites, on every way people run Redis.
+
+use daegi_testkit::{redis_cluster_or_loud, redis_sentinel_or_loud};
+use tokio::runtime::Runtime;
+
+use crate::support::{Setup, again_at};
+use crate::{lease, news, rules, specification};
+
+/// Every rule by name, then random histories against the specification.
+fn every_suite(runtime: &Runtime, setup: &Setup) {
+    let suites = [rules::EVERYWHERE, news::EVERYWHERE, lease::EVERYWHERE];
+    for (name, rule) in suites.into_iter().flatten() {
+        println!("{name}");
+        runtime.block_on(setup.flush());
+        again_at(&setup.url(), *rule);
+    }
+    specification::agrees_elsewhere(runtime, setup);
+}
+
+#[test]
+fn everything_holds_under_sentinels() {
+    let runtime = Runtime::new().unwrap();
+    if let Some(started) = runtime.block_on(redis_sentinel_or_loud()) {
+        every_suite(&runtime, &Setup::Sentinel(started));
+    }
+}
+
+#[test]
+fn everything_holds_on_a_cluster() {
+    let runtime = Runtime::new().unwrap();
+    if let Some(started) = runtime.block_on(redis_cluster_or_loud()) {
+        every_suite(&runtime, &Setup::Cluster(started));
+    }
+}
