@@ -90,19 +90,31 @@ pub trait Effect: Send + Sync + 'static {
         messages: &[Incoming<'_>],
     ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
 
-    /// Whether a partition must be read from its beginning, because what its messages did is not
-    /// there (any more); notes that this happens now. `reading`: this replica is at it already.
-    fn read_again(
+    /// How much of what the messages of a partition did is there.
+    fn standing(
         &self,
         partition: i32,
-        reading: bool,
-    ) -> impl Future<Output = std::result::Result<bool, Failure>> + Send;
+    ) -> impl Future<Output = std::result::Result<Standing, Failure>> + Send;
 
-    /// Notes that a partition has been read to its end.
-    fn read_to_end(
+    /// Notes that a lost partition is read from its beginning, by whoever has it.
+    fn begin(
         &self,
         partition: i32,
     ) -> impl Future<Output = std::result::Result<(), Failure>> + Send;
+
+    /// Notes that a partition has been read to its end, unless it was lost meanwhile.
+    fn end(&self, partition: i32) -> impl Future<Output = std::result::Result<(), Failure>> + Send;
+}
+
+/// How much of what the messages of a partition did is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing (any more), or nobody knows: it must be read from its beginning.
+    Lost,
+    /// What is before the group's offset.
+    Partly,
+    /// All of it, up to its end when it was last reached.
+    Whole,
 }
 
 /// Reads one of the topics that daegi listens to.

@@ -125,7 +125,7 @@ impl Store for MemoryStore {
     }
 
     async fn begin_catalogue(&self, log: &str) -> Result<()> {
-        self.rooms().catalogues.insert(log.to_owned(), Catalogue::Reading);
+        self.rooms().catalogues.entry(log.to_owned()).or_insert(Catalogue::Reading);
         Ok(())
     }
 

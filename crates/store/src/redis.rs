@@ -21,6 +21,7 @@ pub(crate) mod backoff;
 mod circuit;
 mod cluster;
 mod connect;
+mod crowd;
 mod failure;
 mod fields;
 mod items;
@@ -48,6 +49,7 @@ use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use self::address::Address;
+use self::crowd::Crowd;
 use self::keys::{LineKeys, PartitionKeys};
 use self::link::Link;
 pub(crate) use self::lock::RedisLock;
@@ -321,10 +323,9 @@ impl Store for RedisStore {
         let mut script = self.on_line(id, |scripts| &scripts.join);
         script.key(self.keys(id).slice(slice_of(now)));
         script.arg(now).arg(settings.token_count_to_move);
-        users.iter().for_each(|user| {
-            script.arg(user.as_str());
-        });
-        reply::joined(self.run(script).await?)
+        let crowd = Crowd::of(users);
+        script.arg(&crowd.people);
+        Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
     }
 
     async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {

@@ -41,7 +41,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// in every partition, so that a store that lost items has lost this, too.
     async fn catalogue(&self, log: &str) -> Result<Catalogue>;
 
-    /// Notes that a log is read from its beginning, from now on.
+    /// Notes that a log is read from its beginning, from now on, where nothing is noted yet.
     async fn begin_catalogue(&self, log: &str) -> Result<()>;
 
     /// Notes that all of it was read; false if items were lost since [`Store::begin_catalogue`].

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use daegi_domain::{ItemChanged, ItemId, ItemNews, LogPosition, Said, Topic};
-use daegi_kafka::{Effect, Failure, Halt, Incoming};
+use daegi_kafka::{Effect, Failure, Halt, Incoming, Standing};
 use daegi_runtime::Clock;
 use daegi_store::{Catalogue, SharedStore};
 
@@ -39,23 +39,20 @@ impl Effect for Items {
         poison.map_or(Ok(()), Err)
     }
 
-    /// A store that has not read the log to its end has lost it, or is new.
-    async fn read_again(&self, partition: i32, reading: bool) -> Result<bool, Failure> {
-        let log = log(partition);
-        let known = self.store.catalogue(&log).await.map_err(Refusal::Store)?;
-        let complete = match known {
-            Catalogue::Read => true,
-            Catalogue::Reading => reading,
-            Catalogue::Unread => false,
-        };
-        if !complete {
-            self.store.begin_catalogue(&log).await.map_err(Refusal::Store)?;
-        }
-        Ok(!complete)
+    async fn standing(&self, partition: i32) -> Result<Standing, Failure> {
+        let known = self.store.catalogue(&log(partition)).await.map_err(Refusal::Store)?;
+        Ok(match known {
+            Catalogue::Unread => Standing::Lost,
+            Catalogue::Reading => Standing::Partly,
+            Catalogue::Read => Standing::Whole,
+        })
     }
 
-    /// A store that lost items on the way is found out by the next look.
-    async fn read_to_end(&self, partition: i32) -> Result<(), Failure> {
+    async fn begin(&self, partition: i32) -> Result<(), Failure> {
+        Ok(self.store.begin_catalogue(&log(partition)).await.map_err(Refusal::Store)?)
+    }
+
+    async fn end(&self, partition: i32) -> Result<(), Failure> {
         let noted = self.store.end_catalogue(&log(partition)).await.map_err(Refusal::Store)?;
         if noted {
             tracing::debug!(topic = %Self::TOPIC, partition, "read to its end");

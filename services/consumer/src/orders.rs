@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use daegi_domain::{EndReason, OrderClosed, Ticket, TicketKeys, Topic};
-use daegi_kafka::{Effect, Failure, Halt, Incoming};
+use daegi_kafka::{Effect, Failure, Halt, Incoming, Standing};
 use daegi_runtime::Clock;
 use daegi_store::SharedStore;
 use futures_util::future::join_all;
@@ -69,11 +69,15 @@ impl Effect for Orders {
     }
 
     /// Orders end once; what they did is not theirs to bring back.
-    async fn read_again(&self, _: i32, _: bool) -> Result<bool, Failure> {
-        Ok(false)
+    async fn standing(&self, _: i32) -> Result<Standing, Failure> {
+        Ok(Standing::Whole)
     }
 
-    async fn read_to_end(&self, _: i32) -> Result<(), Failure> {
+    async fn begin(&self, _: i32) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    async fn end(&self, _: i32) -> Result<(), Failure> {
         Ok(())
     }
 }

@@ -1,20 +1,21 @@
 //! Reading a partition again from its beginning.
 //!
 //! Offsets live in Kafka, what messages did lives elsewhere and may get lost there. So whoever
-//! keeps it also keeps a note that a partition was read to its end: no note, and it is read again.
-//! The note is written before the reading begins and confirmed at its end, so that neither a
-//! replica that dies nor a loss in the middle makes a half-read partition look complete.
+//! keeps it also keeps a note: that a partition is being read, and later that it was read to its
+//! end. No note, and it is read again. The note is written when the group's offset is known to be
+//! at the beginning, so whoever has the partition next goes on where the group's offset says, and
+//! neither a replica that dies nor a loss in the middle makes a half-read partition look complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rdkafka::Offset;
-use rdkafka::consumer::{Consumer as _, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::KafkaResult;
+use rdkafka::{Offset, TopicPartitionList};
 
 use super::partition::Work;
-use super::{Effect, Failure, Member};
+use super::{Effect, Failure, Member, Standing};
 
 /// How long librdkafka may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -75,38 +76,42 @@ impl CatchUp {
     ) -> Result<(), Failure> {
         let mut fresh = None;
         for partition in assigned(consumer) {
-            if !self.must_go_back(partition, work).await? {
-                continue;
+            match self.standing(partition, work).await? {
+                Standing::Whole => continue,
+                Standing::Partly => {}
+                Standing::Lost => {
+                    // Nothing of a new assignment was taken yet: without an offset, it is at the
+                    // beginning.
+                    if !self.settled && fresh.is_none() {
+                        fresh = Some(without_offset(consumer.clone()).await?);
+                    }
+                    if !fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition)) {
+                        let topic = work.topics().name(E::TOPIC).to_owned();
+                        go_back(consumer.clone(), topic, partition).await?;
+                        begun.insert(partition);
+                    }
+                    work.effect().begin(partition).await?;
+                }
             }
-            // Nothing of a new assignment was taken yet: whoever has no offset is at the beginning.
-            if !self.settled && fresh.is_none() {
-                fresh = Some(without_offset(consumer.clone()).await?);
-            }
-            if !fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition)) {
-                let topic = work.topics().name(E::TOPIC).to_owned();
-                go_back(consumer.clone(), topic, partition).await?;
-                begun.insert(partition);
-            }
-            self.reading.insert(partition, false);
+            self.reading.entry(partition).or_insert(false);
         }
         Ok(())
     }
 
-    async fn must_go_back<E: Effect>(
+    /// Where a partition stands, now that its end was noted if it was seen.
+    async fn standing<E: Effect>(
         &mut self,
         partition: i32,
         work: &Work<E>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Standing, Failure> {
         if self.reading.get(&partition) == Some(&true) {
-            work.effect().read_to_end(partition).await?;
+            work.effect().end(partition).await?;
+        }
+        let standing = work.effect().standing(partition).await?;
+        if standing != Standing::Partly {
             self.reading.remove(&partition);
         }
-        let reading = self.reading.contains_key(&partition);
-        let again = work.effect().read_again(partition, reading).await?;
-        if again {
-            self.reading.remove(&partition);
-        }
-        Ok(again)
+        Ok(standing)
     }
 }
 
@@ -124,13 +129,23 @@ async fn without_offset(consumer: Arc<StreamConsumer<Member>>) -> Result<BTreeSe
     Ok(fresh.map(|element| element.partition()).collect())
 }
 
-/// Waits for the answer: a partition that could not go back yet is tried again by the next look.
+/// First the group, then this replica. A replica that has lost the partition without knowing is
+/// refused here, and a partition that could not go back yet is tried again by the next look.
 async fn go_back(
     consumer: Arc<StreamConsumer<Member>>,
     topic: String,
     partition: i32,
 ) -> Result<(), Failure> {
-    blocking(move || consumer.seek(&topic, partition, Offset::Beginning, PATIENCE)).await
+    blocking(move || {
+        // Where messages have expired, the log's beginning is the first offset there is.
+        let mut beginning = TopicPartitionList::new();
+        beginning.add_partition_offset(&topic, partition, Offset::Offset(0))?;
+        // Else librdkafka would soon commit the higher offset that was stored before.
+        consumer.store_offsets(&beginning)?;
+        consumer.commit(&beginning, CommitMode::Sync)?;
+        consumer.seek(&topic, partition, Offset::Beginning, PATIENCE)
+    })
+    .await
 }
 
 /// librdkafka answers these when its threads or the broker have.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use daegi_domain::Topics;
 use metrics::counter;
-use rdkafka::consumer::{Consumer as _, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use tokio_util::sync::CancellationToken;
 
 use super::{Effect, Failure, Halt, Incoming, Member, dead_letter};
@@ -22,6 +22,16 @@ pub(super) struct Work<E> {
     topics: Topics,
     /// Whether something is missing, so that it is said once for all partitions.
     troubled: AtomicBool,
+}
+
+/// What became of some messages.
+struct Dealt {
+    /// How many of them need no more attention.
+    done: usize,
+    /// The last of these went to the dead letters.
+    buried: bool,
+    /// What the next one waits for.
+    missing: Option<String>,
 }
 
 impl<E: Effect> Work<E> {
@@ -46,10 +56,13 @@ impl<E: Effect> Work<E> {
     ) {
         let mut pause = FIRST_PAUSE;
         while !messages.is_empty() {
-            let (done, missing) = self.deal_with(messages).await;
+            let Dealt { done, buried, missing } = self.deal_with(messages).await;
             if let Some(last) = messages[..done].last() {
                 self.store_offset(last, consumer);
                 pause = FIRST_PAUSE;
+            }
+            if buried {
+                commit(consumer);
             }
             messages = &messages[done..];
             let Some(missing) = missing else { continue };
@@ -62,23 +75,22 @@ impl<E: Effect> Work<E> {
         self.out_of_trouble();
     }
 
-    /// How many messages are dealt with, and what the next one waits for. The one place that
-    /// decides between waiting and giving up on a message.
-    async fn deal_with(&self, messages: &[Incoming<'_>]) -> (usize, Option<String>) {
+    /// The one place that decides between waiting and giving up on a message.
+    async fn deal_with(&self, messages: &[Incoming<'_>]) -> Dealt {
         let topic = E::TOPIC.event_type();
         let halted = self.effect.apply(messages).await;
         let done = halted.as_ref().map_or_else(|halt| halt.done, |()| messages.len());
         counter!(meters::APPLIED, "topic" => topic).increment(done as u64);
         match halted {
-            Ok(()) => (done, None),
+            Ok(()) => Dealt { done, buried: false, missing: None },
             Err(Halt { why: Failure::Transient(missing), .. }) => {
                 counter!(meters::RETRIES, "topic" => topic).increment(1);
-                (done, Some(missing))
+                Dealt { done, buried: false, missing: Some(missing) }
             }
             Err(Halt { why: Failure::Poison(reason), .. }) => {
                 match self.bury(&messages[done], &reason).await {
-                    Ok(()) => (done + 1, None),
-                    Err(missing) => (done, Some(missing)),
+                    Ok(()) => Dealt { done: done + 1, buried: true, missing: None },
+                    Err(missing) => Dealt { done, buried: false, missing: Some(missing) },
                 }
             }
         }
@@ -116,5 +128,13 @@ impl<E: Effect> Work<E> {
         if self.troubled.swap(false, Ordering::SeqCst) {
             tracing::info!(part = "consumer", "out of trouble");
         }
+    }
+}
+
+/// A dead letter cannot be taken back, so its offset does not wait for the next commit: what a
+/// replica repeats that is thrown out of its group seldom has one in it.
+fn commit(consumer: &StreamConsumer<Member>) {
+    if let Err(error) = consumer.commit_consumer_state(CommitMode::Async) {
+        tracing::debug!(%error, "offsets not committed");
     }
 }

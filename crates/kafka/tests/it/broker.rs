@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
 use daegi_kafka::{EmbeddedBroker, Publisher};
-use daegi_testkit::kafka_reader::Found;
+use daegi_testkit::kafka_reader::{Found, written};
 use daegi_testkit::{Reader, shared_kafka_or_loud};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -55,5 +55,10 @@ impl Broker {
 
     pub(crate) async fn read_named(&self, topic: &str, count: usize) -> Vec<Found> {
         Reader::open(&self.at, topic).await.unwrap().take(count).await
+    }
+
+    /// How many messages were written to a topic.
+    pub(crate) async fn written(&self, topic: &str) -> i64 {
+        written(&self.at, topic).await.unwrap()
     }
 }

@@ -4,6 +4,8 @@
 
 mod agreement;
 mod broker;
+mod catching_up;
 mod consuming;
+mod notes;
 mod publishing;
 mod schemas;

@@ -18,7 +18,7 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) enum Whereabouts {
     /// At an address as the library reads it, and it must be a master.
-    At { url: String, shown: String },
+    At(String),
     /// Wherever the sentinels say.
     Named(Sentinels),
     /// A node of a cluster, which tells by itself what it does not serve.
@@ -29,7 +29,7 @@ impl Whereabouts {
     /// Connects, and makes sure that somebody answers who may be written to.
     pub(super) async fn connect(&self, deadline: Instant) -> Result<Contact, Failure> {
         match self {
-            Self::At { url, .. } => self.greet(url, true, deadline).await,
+            Self::At(url) => self.greet(url, true, deadline).await,
             Self::Named(sentinels) => {
                 let node = sentinels.master(deadline).await?;
                 self.greet(&sentinels.login().at(&node), true, deadline).await
@@ -94,12 +94,32 @@ pub(super) fn locks(client: Client) -> LockManager {
     manager
 }
 
+/// The part of an address that may be shown.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    rest.split(['/', '?']).next().unwrap_or_default()
+}
+
 impl std::fmt::Display for Whereabouts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::At { shown, .. } => f.write_str(shown),
+            Self::At(url) => f.write_str(host(url)),
             Self::Named(sentinels) => sentinels.fmt(f),
             Self::Node { node, .. } => node.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_host_is_shown() {
+        for url in ["redis://u:secret@a:1/2?protocol=resp3", "redis://:secret@a:1", "redis://a:1/0"]
+        {
+            assert_eq!(Whereabouts::At(url.into()).to_string(), "a:1", "{url}");
         }
     }
 }

@@ -81,6 +81,16 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Away(why) => f.write_str(why),
+            Self::Answered(error) => error.fmt(f),
+            Self::Wrong(error) => error.fmt(f),
+        }
+    }
+}
+
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {

@@ -132,7 +132,7 @@ impl RedisStore {
 
     pub(super) async fn catalogue_begun(&self, log: &str) -> Result<()> {
         let noted = self.all_partitions().map(|partition| {
-            let mut set = ::redis::cmd("HSET");
+            let mut set = ::redis::cmd("HSETNX");
             set.arg(partition.catalogues).arg(log).arg("reading");
             async move { self.command::<()>(&set).await }
         });

@@ -39,11 +39,7 @@ impl Link {
     pub(super) fn new(address: Address) -> Self {
         let one = |whereabouts| Self::One(Arc::new(Server::new(whereabouts)));
         match address {
-            Address::Standalone(url) => {
-                let shown = url.rsplit(['@', '/']).find(|part| part.contains(':'));
-                let shown = shown.unwrap_or("redis").to_owned();
-                one(Whereabouts::At { url, shown })
-            }
+            Address::Standalone(url) => one(Whereabouts::At(url)),
             Address::Sentinel { sentinels, service, login } => {
                 one(Whereabouts::Named(Sentinels::new(sentinels, service, login)))
             }

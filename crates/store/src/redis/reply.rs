@@ -84,24 +84,27 @@ impl Tagged {
     }
 }
 
-pub(super) fn joined(reply: Vec<Vec<Value>>) -> Result<Vec<Joined>> {
-    reply.into_iter().map(|one| joined_one(Tagged::read(one)?)).collect()
+/// Tag, how many people, and three numbers that fit the tag.
+type Run = (String, u64, u64, u64, u64);
+
+/// People in a row whose answers follow from each other come as one run.
+pub(super) fn joined(runs: Vec<Run>) -> Result<Vec<Joined>> {
+    let mut answers = Vec::new();
+    for run in runs {
+        for nth in 0..run.1 {
+            answers.push(joined_one(&run, nth)?);
+        }
+    }
+    Ok(answers)
 }
 
-fn joined_one(Tagged(tag, [number, a, b]): Tagged) -> Result<Joined> {
-    let entered = |new| Joined::At {
-        number: Number(number),
-        new,
-        place: Place::Entered { at: a, expires_at: b },
-    };
+fn joined_one(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<Joined> {
+    let at = |new, place| Joined::At { number: Number(number + nth), new, place };
     Ok(match tag.as_str() {
-        "w" => Joined::At {
-            number: Number(number),
-            new: a == 1,
-            place: Place::Waiting { position: b },
-        },
-        "e" => entered(false),
-        "E" => entered(true),
+        "W" => at(true, Place::Waiting { position: a + nth }),
+        "w" => at(false, Place::Waiting { position: a }),
+        "E" => at(true, Place::Entered { at: a, expires_at: b }),
+        "e" => at(false, Place::Entered { at: a, expires_at: b }),
         "n" => Joined::Refused(Refusal::NotFound),
         "d" => Joined::Refused(Refusal::Disabled),
         "s" => Joined::Refused(Refusal::SoldOut),

@@ -173,7 +173,7 @@ impl Server {
 
     fn failed(&self, pass: Pass<'_>, failure: Failure) -> Failure {
         if pass.failed() {
-            warn!(redis.server = %self, why = ?failure, "redis does not answer");
+            warn!(redis.server = %self, why = %failure, "redis does not answer");
         }
         failure
     }

@@ -56,9 +56,8 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let now = NOW.to_string();
     let joined =
         call(connection, &line_script!("join"), &[&now, "10", "kim", "lee"]).await.unwrap();
-    let joined: Vec<(String, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
-    let waiting = |number, position| ("w".to_owned(), number, 1, position);
-    assert_eq!(joined, [waiting(BASE + 1, 1), waiting(BASE + 2, 2)]);
+    let joined: Vec<(String, u64, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
+    assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }
 
 fn admit_args(epoch: &str) -> [String; 6] {

@@ -1,5 +1,6 @@
 //! Many requests, one call. A lone request goes at once; what arrives while a call is under way
-//! forms the next one. So a quiet line adds no delay, and a busy one few calls.
+//! forms the next one, with everybody else who is about to ask. So a quiet line adds no delay, and
+//! a busy one few calls.
 
 use std::future::Future;
 
@@ -51,6 +52,7 @@ impl<Q: Send, A: Send> Batches<Q, A> {
     pub(super) async fn work(mut self, counter: impl Counter<Question = Q, Answer = A>) {
         let mut batch = Vec::with_capacity(MOST);
         while self.0.recv_many(&mut batch, MOST).await > 0 {
+            self.gather(&mut batch).await;
             // Who gave up meanwhile is not worth the store's time.
             batch.retain(|(_, reply)| !reply.is_closed());
             if batch.is_empty() {
@@ -58,6 +60,23 @@ impl<Q: Send, A: Send> Batches<Q, A> {
             }
             let (questions, replies): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
             deliver(counter.answer(questions).await, replies);
+        }
+    }
+}
+
+impl<Q, A> Batches<Q, A> {
+    /// Requests that were read but not looked at yet are few when the pod is idle, and many when
+    /// it is busy, which is when it pays to let all of them ask first: yielding does just that.
+    async fn gather(&mut self, batch: &mut Vec<Waiting<Q, A>>) {
+        let mut known = 0;
+        while known < batch.len() && batch.len() < MOST {
+            known = batch.len();
+            tokio::task::yield_now().await;
+            while batch.len() < MOST
+                && let Ok(waiting) = self.0.try_recv()
+            {
+                batch.push(waiting);
+            }
         }
     }
 }

@@ -65,14 +65,12 @@ fn by_place(sent: Vec<Found>) -> BTreeMap<(String, String), Found> {
     sent.into_iter().map(|found| (place(&found), found)).collect()
 }
 
-/// Every poison and none else, each as it was sent and with the place it was sent to, by which a
-/// repeat is recognised: a group that rebalances before the topic was read to its end reads again.
+/// Every poison once and none else, each as it was sent and with the place it was sent to.
 fn are_the_poison(dead: &[Found], messages: &Messages, sent: &BTreeMap<(String, String), Found>) {
     let mut missing = messages.poison.clone();
     for letter in dead {
         let number = letter.headers[NUMBER].as_str();
-        let kind = messages.poison.get(number).unwrap_or_else(|| panic!("good: {letter:?}"));
-        missing.remove(number);
+        let kind = missing.remove(number).unwrap_or_else(|| panic!("good, or twice: {letter:?}"));
         let place = (letter.headers["dlq_partition"].clone(), letter.headers["dlq_offset"].clone());
         let original = &sent[&place];
         assert_eq!(original.headers[NUMBER], number, "{kind}");

@@ -1,8 +1,10 @@
 -- Joins people in the order given; each gets one answer, and one place whatever happens.
 -- KEYS[17]: the current slice of liveness.
--- ARGV: 1 now · 2 global quota per tick · 3.. user ids
--- Reply: {tag, number, a, b} per person:
---   'w' waiting, new 0|1, position   'e' entered, at, expires   'E' the same, let in by this call
+-- ARGV: 1 now · 2 global quota per tick · 3.. user ids, each once
+-- Reply: {tag, people, number, a, b} for each run of people whose answers follow from each other:
+--   'W' took places, with consecutive numbers and positions: a is the first's
+--   'w' waits already: a is the position
+--   'E' let in by this call, with consecutive numbers, and 'e' is inside: a since when, b until when
 --   'n' not found   'd' disabled   's' sold out
 -- The common case, many newcomers, costs a handful of commands per batch, whatever its size.
 local now, global_quota = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -42,7 +44,7 @@ end
 local function existing(user, waits, returns, inside, missed)
   local number, at, expires = parse_entry(inside)
   if number then
-    if expires > now then return {'e', number, at, expires} end
+    if expires > now then return {'e', 1, number, at, expires} end
     if not refused then
       forget_entry(user)
       close(user, number, 'E', now)
@@ -73,41 +75,51 @@ local function existing(user, waits, returns, inside, missed)
     close(user, number, 'R', now)
     return nil
   end
-  return {'w', number, 0, position_of(user)}
+  return {'w', 1, number, position_of(user), 0}
+end
+
+-- Whoever follows a newcomer of the same kind lengthens that one's run.
+local runs, run = {}, nil
+local function answer(tag, number, a, b)
+  if run and run[1] == tag then
+    run[2] = run[2] + 1
+  else
+    run = {tag, 1, number, a, b}
+    runs[#runs + 1] = run
+  end
 end
 
 local function newcomer(user)
-  if refused then return {refused} end
+  if refused then return answer(refused, 0, 0, 0) end
   tail = tail + 1
   if passes_through() then
     through = through + 1
     moved(1, now)
     enter(user, tail, now, tonumber(item.passTtlSeconds))
-    return {'E', tail, now, now + tonumber(item.passTtlSeconds) * 1000}
+    return answer('E', tail, now, now + tonumber(item.passTtlSeconds) * 1000)
   end
   added[#added + 1] = tail
   added[#added + 1] = user
   waiting = waiting + 1
-  return {'w', tail, 1, returning + waiting}
+  answer('W', tail, returning + waiting, 0)
 end
 
-local users = {unpack(ARGV, 3)}
-local waits = redis.call('ZMSCORE', WAITING, unpack(users))
-local returns = redis.call('ZMSCORE', RETURNING, unpack(users))
-local inside = redis.call('HMGET', ENTERED, unpack(users))
-local missed = redis.call('HMGET', MISSED, unpack(users))
+-- What is known of these people in a place where nobody need be: asked only if somebody is.
+local function known(count, command, key)
+  return count > 0 and redis.call(command, key, unpack(ARGV, 3)) or {}
+end
+local waits = known(waiting, 'ZMSCORE', WAITING)
+local returns = known(returning, 'ZMSCORE', RETURNING)
+local inside = known(redis.call('HLEN', ENTERED), 'HMGET', ENTERED)
+local missed = known(redis.call('HLEN', MISSED), 'HMGET', MISSED)
 
-local answers, answered = {}, {}
-for i, user in ipairs(users) do
-  local before = answered[user]
-  if before then
-    -- In one batch twice: one place, heard of twice.
-    answers[i] = {before[1], before[2], before[3], before[4]}
-    if before[1] == 'w' then answers[i][3] = 0 elseif before[1] == 'E' then answers[i][1] = 'e' end
-  else
-    answers[i] = existing(user, waits[i], returns[i], inside[i], missed[i]) or newcomer(user)
-    answered[user] = answers[i]
+for i = 1, #ARGV - 2 do
+  local user, place = ARGV[i + 2], nil
+  if waits[i] or returns[i] or inside[i] or missed[i] then
+    -- Whatever comes of it, those behind do not follow from those before.
+    place, run = existing(user, waits[i], returns[i], inside[i], missed[i]), nil
   end
+  if place then runs[#runs + 1] = place else newcomer(user) end
 end
 
 if tail > tail_before then
@@ -124,4 +136,4 @@ if tail > tail_before then
   end
 end
 write_down(now, item.id)
-return answers
+return runs

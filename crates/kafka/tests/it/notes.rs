@@ -1,0 +1,141 @@
+//! Somebody who notes what it reads, and the consumer that brings it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use daegi_domain::Topic;
+use daegi_kafka::{Consumer, Effect, Failure, Halt, Incoming, Record, Source, Standing};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::broker::{Broker, SOON};
+
+/// Notes every body; "bad…" is poison, and it has room for a number of them only.
+#[derive(Debug, Clone)]
+pub(crate) struct Notes {
+    pub(crate) bodies: Arc<Mutex<Vec<String>>>,
+    room: Arc<AtomicUsize>,
+    refused: Arc<AtomicBool>,
+    /// Partitions that were read from their beginning, and whether to their end.
+    complete: Arc<Mutex<BTreeMap<i32, bool>>>,
+}
+
+impl Notes {
+    /// Somebody who has read nothing yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            bodies: Arc::default(),
+            room: Arc::new(AtomicUsize::new(usize::MAX)),
+            refused: Arc::default(),
+            complete: Arc::default(),
+        }
+    }
+
+    /// From now on there is room for this many bodies in all.
+    pub(crate) fn limit(&self, room: usize) {
+        self.refused.store(false, Ordering::SeqCst);
+        self.room.store(room, Ordering::SeqCst);
+    }
+
+    /// Whether somebody wanted more room than there is.
+    pub(crate) fn is_full(&self) -> bool {
+        self.refused.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.bodies.lock().unwrap().len()
+    }
+
+    /// Somebody who has read everything there was before.
+    pub(crate) fn complete() -> Self {
+        let complete = (0..16).map(|partition| (partition, true)).collect();
+        Self { complete: Arc::new(Mutex::new(complete)), ..Self::new() }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        let complete = self.complete.lock().unwrap();
+        !complete.is_empty() && complete.values().all(|complete| *complete)
+    }
+
+    /// Forgets what it noted, and that it did.
+    pub(crate) fn lose_everything(&self) {
+        self.bodies.lock().unwrap().clear();
+        self.complete.lock().unwrap().clear();
+    }
+}
+
+impl Effect for Notes {
+    const TOPIC: Topic = Topic::ItemChanged;
+
+    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
+        for (done, message) in messages.iter().enumerate() {
+            let body = String::from_utf8(message.body.unwrap().to_vec()).unwrap();
+            if body.starts_with("bad") {
+                return Err(Halt { done, why: Failure::Poison(format!("{body} is bad")) });
+            }
+            let mut bodies = self.bodies.lock().unwrap();
+            if bodies.len() >= self.room.load(Ordering::SeqCst) {
+                self.refused.store(true, Ordering::SeqCst);
+                return Err(Halt { done, why: Failure::Transient("full".into()) });
+            }
+            bodies.push(body);
+        }
+        Ok(())
+    }
+
+    async fn standing(&self, partition: i32) -> Result<Standing, Failure> {
+        Ok(match self.complete.lock().unwrap().get(&partition) {
+            None => Standing::Lost,
+            Some(false) => Standing::Partly,
+            Some(true) => Standing::Whole,
+        })
+    }
+
+    async fn begin(&self, partition: i32) -> Result<(), Failure> {
+        self.complete.lock().unwrap().insert(partition, false);
+        Ok(())
+    }
+
+    async fn end(&self, partition: i32) -> Result<(), Failure> {
+        // A note that was lost on the way is not made up at the end.
+        if let Some(complete) = self.complete.lock().unwrap().get_mut(&partition) {
+            *complete = true;
+        }
+        Ok(())
+    }
+}
+
+/// A consumer that must be stopped, and then nothing of it may be left.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Running {
+    pub(crate) fn start(broker: &Broker, notes: &Notes) -> Self {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let source = Source {
+            brokers: broker.at.clone(),
+            topics: broker.topics.clone(),
+            // Its own, as its topics are.
+            group: format!("readers of {}", broker.topics.name(Topic::ItemChanged)),
+        };
+        let consumer = Consumer::new(source, notes.clone()).unwrap();
+        tasks.spawn(consumer.run(stop.clone()));
+        tasks.close();
+        Self { stop, tasks }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        tokio::time::timeout(SOON, self.tasks.wait()).await.unwrap();
+    }
+}
+
+pub(crate) async fn publish(broker: &Broker, bodies: &[String]) {
+    let topic = broker.topics.name(Topic::ItemChanged);
+    let record = |body: &String| Record::raw(topic, "concert", Some(body.as_bytes()));
+    let records: Vec<_> = bodies.iter().map(record).collect();
+    broker.publisher().publish(&records).await.unwrap();
+}
