@@ -64,7 +64,8 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
     let Some(server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    let mut world = World::new(&Setup::One(server)).await;
+    let setup = Setup::One(server);
+    let mut world = World::new(&setup).await;
     let mut history = vec![Op::BeginTerm, Op::long_line()];
     history.extend(std::iter::repeat_n(Op::Crowd { item: 0, from: 0, count: 700 }, 1));
     history.push(Op::Crowd { item: 0, from: 500, count: 900 });

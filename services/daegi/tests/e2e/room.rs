@@ -119,7 +119,7 @@ impl Room {
     pub(crate) async fn is_led(&self) -> bool {
         let url = format!("{}/internal/admin/v1/leader", self.internal);
         let answer = self.http.get(url).bearer_auth(ADMIN_TOKEN).send().await.unwrap();
-        answer.status().is_success() && answer.json::<Value>().await.unwrap()["leader"] == true
+        answer.status().is_success() && answer.json::<Value>().await.unwrap()["leading"] == true
     }
 
     /// (waiting, entered) of one line.
