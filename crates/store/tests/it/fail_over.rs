@@ -52,7 +52,6 @@ impl Crowd {
     async fn judge(self) {
         self.enough.store(true, Ordering::Relaxed);
         for worst in self.people.join_all().await {
-            println!("{worst:?}");
             assert!(worst.longest < LONGEST, "{worst:?}");
             assert!(worst.answered > 0, "{worst:?}");
         }

@@ -8,7 +8,7 @@ use daegi_store::{Error, Lease, RedisStore, SharedStore, Store};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::support::{PARTITIONS, SETTINGS, START, both, change, item, named, users};
+use crate::support::{PARTITIONS, SETTINGS, START, both, change, item, users};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -80,7 +80,7 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
 }
 
 /// What must hold however Redis is run.
-pub(crate) const EVERYWHERE: &[(&str, fn())] = named![
+pub(crate) const EVERYWHERE: &[fn()] = &[
     only_one_replica_leads_and_a_release_hands_over_at_once,
     a_stale_leader_cannot_admit,
     a_held_lease_outlives_its_ttl_and_ends_when_told,

@@ -4,7 +4,7 @@ use daegi_domain::{ItemChange, ItemNews, LogPosition, Policy, Said};
 use daegi_store::Catalogue;
 use daegi_store::NewsOutcome::{Created, Removed, Stale};
 
-use crate::support::{START, both, change, item, named};
+use crate::support::{START, both, change, item};
 
 #[tokio::test]
 async fn an_older_version_changes_nothing_even_after_a_removal() {
@@ -77,7 +77,7 @@ async fn a_store_that_lost_its_items_has_not_read_the_log() {
 }
 
 /// What must hold however Redis is run.
-pub(crate) const EVERYWHERE: &[(&str, fn())] = named![
+pub(crate) const EVERYWHERE: &[fn()] = &[
     an_older_version_changes_nothing_even_after_a_removal,
     a_removal_without_a_version_counts_once_however_often_it_is_read,
     a_store_that_lost_its_items_has_not_read_the_log,

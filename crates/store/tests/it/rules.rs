@@ -5,7 +5,7 @@ use daegi_domain::{
 };
 use daegi_store::{Epoch, Joined, Place, Refusal, SharedStore, Standing};
 
-use crate::support::{SETTINGS, START, both, change, item, named, user, users};
+use crate::support::{SETTINGS, START, both, change, item, user, users};
 
 /// Joins one person and returns number and position.
 async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Number, u64) {
@@ -278,7 +278,7 @@ async fn events(store: &SharedStore) -> Vec<LineEvent> {
 }
 
 /// What must hold however Redis is run.
-pub(crate) const EVERYWHERE: &[(&str, fn())] = named![
+pub(crate) const EVERYWHERE: &[fn()] = &[
     numbers_are_dense_and_joining_again_keeps_the_place,
     a_sold_out_line_is_kept_and_goes_on_where_it_stopped,
     who_misses_their_turn_and_comes_back_in_time_is_served_first,

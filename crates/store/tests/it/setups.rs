@@ -9,8 +9,7 @@ use crate::{lease, news, rules, specification};
 /// Every rule by name, then random histories against the specification.
 fn every_suite(runtime: &Runtime, setup: &Setup) {
     let suites = [rules::EVERYWHERE, news::EVERYWHERE, lease::EVERYWHERE];
-    for (name, rule) in suites.into_iter().flatten() {
-        println!("{name}");
+    for rule in suites.into_iter().flatten() {
         runtime.block_on(setup.flush());
         again_at(&setup.url(), *rule);
     }

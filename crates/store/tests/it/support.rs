@@ -54,12 +54,6 @@ pub(crate) fn again_at(url: &str, test: fn()) {
     ELSEWHERE.set(None);
 }
 
-/// Tests by their names, to be run again elsewhere.
-macro_rules! named {
-    ($($test:ident),* $(,)?) => { &[$((stringify!($test), $test as fn())),*] };
-}
-pub(crate) use named;
-
 /// Both stores, each under its name; the server lives as long as the answer.
 pub(crate) async fn both() -> (Vec<(&'static str, SharedStore)>, Option<Redis>) {
     if let Some(url) = ELSEWHERE.with_borrow(Clone::clone) {

@@ -131,6 +131,6 @@ mod tests {
         let most = Owners::of_most(&[old.clone(), new.clone(), new.clone()]).unwrap();
         assert_eq!(most, new);
         assert_eq!(Owners::of_most(&[]), None);
-        assert_eq!(Owners::of_most(&[old.clone()]), Some(old));
+        assert_eq!(Owners::of_most(std::slice::from_ref(&old)), Some(old));
     }
 }
