@@ -12,7 +12,7 @@
 //! | `redis/server.rs`, `circuit.rs`, `backoff.rs` | one server: asked, given up, tried again |
 //! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
 //! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
-//! | `redis/lock.rs` | the lock behind the lease |
+//! | `redis/lock.rs`, `epoch.rs` | the lock behind the lease, and the epochs of its terms |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
 
@@ -22,6 +22,7 @@ mod circuit;
 mod cluster;
 mod connect;
 mod crowd;
+mod epoch;
 mod failure;
 mod fields;
 mod items;
@@ -35,7 +36,7 @@ mod server;
 mod version;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::redis::{FromRedisValue, Value};
@@ -69,7 +70,7 @@ pub struct RedisStore {
     link: Arc<Link>,
     leases: Leases,
     partitions: u16,
-    /// The latest epoch this process has seen; see [`RedisStore::begin_term`].
+    /// The latest epoch this process has seen; see `redis/epoch.rs`.
     epoch: AtomicU64,
     /// What a store without settings starts with: a new one, or one that lost its data.
     first: Settings,
@@ -182,35 +183,6 @@ impl RedisStore {
 
     fn all_partitions(&self) -> impl Iterator<Item = PartitionKeys> {
         (0..self.partitions).map(PartitionKeys::new)
-    }
-
-    /// An epoch nobody has had. A fail-over may lose the latest counts: then the counter is put
-    /// beyond every epoch this process has seen, its own and, since standbys look, its leader's. A
-    /// leader from before the fail-over must not find its epoch leading again.
-    async fn next_epoch(&self, beyond: u64) -> Result<u64> {
-        let count = || async {
-            let counted = self.command::<u64>(::redis::cmd("INCR").arg(keys::epoch())).await?;
-            self.epoch.fetch_max(counted, Ordering::Relaxed);
-            Ok::<u64, Error>(counted)
-        };
-        let epoch = count().await?;
-        if epoch > beyond {
-            return Ok(epoch);
-        }
-        let mut raise = scripts().fence.prepare_invoke();
-        raise.key(keys::epoch()).arg(beyond);
-        self.run::<u64>(raise).await?;
-        count().await
-    }
-
-    /// Lets an epoch lead every partition; returns the latest that leads one.
-    async fn fence(&self, epoch: u64) -> Result<u64> {
-        let fences = self.all_partitions().map(|partition| {
-            let mut script = scripts().fence.prepare_invoke();
-            script.key(partition.fence).arg(epoch);
-            self.run::<u64>(script)
-        });
-        Ok(try_join_all(fences).await?.into_iter().max().unwrap_or(epoch))
     }
 
     /// The union of one set per partition.
@@ -385,14 +357,7 @@ impl Store for RedisStore {
     }
 
     async fn begin_term(&self) -> Result<Epoch> {
-        let mut beyond = self.epoch.load(Ordering::Relaxed);
-        loop {
-            let epoch = self.next_epoch(beyond).await?;
-            match self.fence(epoch).await? {
-                held if held <= epoch => return Ok(Epoch(epoch)),
-                held => beyond = held,
-            }
-        }
+        self.new_epoch().await
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {
@@ -488,10 +453,8 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        // Asked where the lease is, and worth knowing: see `next_epoch`.
-        let epoch: Option<u64> = self.command(::redis::cmd("GET").arg(keys::epoch())).await?;
-        self.epoch.fetch_max(epoch.unwrap_or(0), Ordering::Relaxed);
-        Ok(())
+        // Asked where the lease is, and worth knowing.
+        self.look_at_epoch().await
     }
 
     fn leases(&self) -> &Leases {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::address::{Login, Node};
 use super::connect::connection;
-use super::failure::Failure;
+use super::failure::{Failure, Verdict, verdict};
 use crate::Error;
 
 /// How long a sentinel may take; one that is away must not use up the time of a call.
@@ -44,34 +44,33 @@ impl Sentinels {
     pub(super) async fn master(&self, deadline: Instant) -> Result<Node, Failure> {
         let deadline = deadline.min(Instant::now() + ASK_WITHIN);
         let answers = join_all(self.nodes.iter().map(|node| self.ask(node, deadline))).await;
-        let strangers = answers.iter().flatten().filter(|view| view.is_none()).count();
-        let views = answers.into_iter().flatten().flatten();
-        match views.max_by_key(|view| view.epoch) {
-            Some(view) => Ok(view.master),
-            None if strangers > 0 => {
-                let told = format!("no sentinel knows the service {}", self.service);
+        let (views, refusals): (Vec<_>, Vec<_>) =
+            answers.into_iter().flatten().partition(Result::is_ok);
+        if let Some(view) = views.into_iter().flatten().max_by_key(|view| view.epoch) {
+            return Ok(view.master);
+        }
+        match refusals.into_iter().find_map(Result::err) {
+            Some(error) => {
+                let told = format!("no sentinel knows the service {}: {error}", self.service);
                 Err(Failure::Wrong(Error::Address(told.into())))
             }
             None => Err(Failure::away(self, "no sentinel answers")),
         }
     }
 
-    /// What one sentinel says; the inner none: it has never heard of the service. The outer none:
-    /// it does not answer.
-    async fn ask(&self, node: &Node, deadline: Instant) -> Option<Option<View>> {
+    /// What one sentinel says, or why it says nothing of the service; none if it does not answer.
+    async fn ask(&self, node: &Node, deadline: Instant) -> Option<Result<View, RedisError>> {
         let login = self.login.without_database();
-        let mut asked = self.ask_as(node, &login, deadline).await;
+        let mut asked = self.ask_as(node, &login, deadline).await?;
         // Sentinels often have the servers' password, and often none.
         let refused = |error: &RedisError| error.kind() == ErrorKind::AuthenticationFailed;
-        if login.has_credentials() && asked.as_ref().is_some_and(|a| a.as_ref().is_err_and(refused))
-        {
-            asked = self.ask_as(node, &Login::default(), deadline).await;
+        if login.has_credentials() && asked.as_ref().is_err_and(refused) {
+            asked = self.ask_as(node, &Login::default(), deadline).await?;
         }
-        match asked? {
-            Ok(fields) => view(&fields).map(Some),
-            Err(error) => {
-                error.detail().is_some_and(|told| told.contains("No such master")).then_some(None)
-            }
+        match asked {
+            Ok(fields) => view(&fields).map(Ok),
+            Err(error) if verdict(&error) == Verdict::Answered => Some(Err(error)),
+            Err(_) => None,
         }
     }
 
