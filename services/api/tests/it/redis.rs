@@ -93,7 +93,7 @@ async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_is_told_in_time_then_at_once_and_its_return_is_noticed() {
+async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
     let Some(redis) = redis_or_loud().await else { return };
     let (listeners, people, services) = listeners().await;
     let shutdown = Shutdown::new();
@@ -113,15 +113,12 @@ async fn a_redis_that_hangs_is_told_in_time_then_at_once_and_its_return_is_notic
         assert_eq!(join("kim").await.0.status(), 201);
 
         redis.pause().unwrap();
-        let mut waited = Duration::ZERO;
-        for _ in 0..20 {
+        for _ in 0..5 {
             let (refused, took) = join("lee").await;
             assert_eq!(refused.status(), 503);
             assert!(refused.headers().contains_key("retry-after"));
             assert!(took < Duration::from_secs(2), "{took:?}");
-            waited += took;
         }
-        assert!(waited < Duration::from_secs(5), "{waited:?}: only few find out for the others");
 
         redis.resume().unwrap();
         let joins = async || join("lee").await.0.status() == 201;
