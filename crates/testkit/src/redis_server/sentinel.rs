@@ -139,11 +139,12 @@ async fn view(sentinel: &Redis) -> redis::RedisResult<HashMap<String, String>> {
     sentinel.ask(&["SENTINEL", "MASTER", SERVICE]).await
 }
 
-/// Quick to notice, so that tests need not wait for what production gives more time.
+/// Quick to notice, so that tests need not wait for what production gives more time. Between two
+/// fail-overs sentinels rest for twice the time that one may take.
 fn settings(master: u16) -> String {
     format!(
         "sentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\
          sentinel down-after-milliseconds {SERVICE} 1000\n\
-         sentinel failover-timeout {SERVICE} 5000\n"
+         sentinel failover-timeout {SERVICE} 2000\n"
     )
 }
