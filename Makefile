@@ -14,9 +14,10 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 
-bench: tools ## polls, joins, admissions, open connections beside a bare handler; needs wrk
+bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
+	@infra/tools/wrk.sh
 	cargo build --release --locked -p daegi-bench -p daegi-api
-	target/release/daegi-bench people $(BENCH_ARGS)
+	target/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
 
 k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs another script or the fleet
 	cargo build --release --locked -p daegi -p daegi-api -p daegi-scheduler

@@ -5,7 +5,8 @@
 //
 //   k6 run -e DAEGI_ADMIN_TOKEN=… [-e PEOPLE=2000 -e STOCK=500 -e INSIDE=100] [-e SALES=4] k6/sale.js
 import { Judge, fair } from './lib/judge.js';
-import { close, complete, join, leave, open, poll, restock, sleep, verify } from './lib/room.js';
+import { waitFor } from './lib/person.js';
+import { close, complete, leave, open, restock, sleep, verify } from './lib/room.js';
 
 const PEOPLE = Number(__ENV.PEOPLE || 300);
 const STOCK = Number(__ENV.STOCK || 100);
@@ -52,22 +53,12 @@ class Shop {
 /// One person's evening; every way it ends is an account of it.
 async function person(judge, shop, index) {
   await sleep(2000 * Math.random());
-  let ticket = await join(shop.item, `person-${index}`);
+  const givesUp = (ticket) => ticket.lineState === 'SOLD_OUT' || Math.random() < 0.005;
+  const ticket = await waitFor(judge, shop.item, `person-${index}`, givesUp);
   // Refused a place: sold out before they came.
   if (!ticket) return shop.stock === 0;
-  const me = judge.joined(`person-${index}`, ticket);
-  while (ticket.status === 'WAITING') {
-    if (ticket.lineState === 'SOLD_OUT') return leave(shop.item, ticket.token);
-    if (Math.random() < 0.005) return leave(shop.item, ticket.token);
-    await sleep(ticket.pollAfterMs);
-    const askedAt = Date.now();
-    ticket = (await poll(shop.item, ticket.token)) || ticket;
-    if (ticket.status === 'WAITING') judge.waits(me, ticket, askedAt);
-  }
-  if (ticket.status !== 'ENTERABLE') return false;
-  judge.enters(shop.item, me, ticket);
-  judge.waited(me);
-  return shop.order(ticket.token);
+  if (ticket.status === 'WAITING') return leave(shop.item, ticket.token);
+  return ticket.status === 'ENTERABLE' && shop.order(ticket.token);
 }
 
 export default async function ({ run }) {

@@ -3,7 +3,8 @@
 //
 //   k6 run -e DAEGI_ADMIN_TOKEN=… [-e RATE=200 -e MINUTES=120] k6/soak.js
 import { Judge, fair } from './lib/judge.js';
-import { close, complete, join, open, poll, sleep } from './lib/room.js';
+import { waitFor } from './lib/person.js';
+import { close, complete, open, sleep } from './lib/room.js';
 
 const RATE = Number(__ENV.RATE || 20);
 const MINUTES = Number(__ENV.MINUTES || 10);
@@ -26,18 +27,8 @@ export function setup() {
 }
 
 async function person(judge, item, user) {
-  let ticket = await join(item, user);
-  if (!ticket) return false;
-  const me = judge.joined(user, ticket);
-  while (ticket.status === 'WAITING') {
-    await sleep(ticket.pollAfterMs);
-    const askedAt = Date.now();
-    ticket = (await poll(item, ticket.token)) || ticket;
-    if (ticket.status === 'WAITING') judge.waits(me, ticket, askedAt);
-  }
-  if (ticket.status !== 'ENTERABLE') return false;
-  judge.enters(item, me, ticket);
-  judge.waited(me);
+  const ticket = await waitFor(judge, item, user);
+  if (!ticket || ticket.status !== 'ENTERABLE') return false;
   await sleep(500 + 1000 * Math.random());
   return complete(item, ticket.token);
 }

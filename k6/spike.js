@@ -3,7 +3,8 @@
 //
 //   k6 run -e DAEGI_ADMIN_TOKEN=… [-e PEOPLE=5000] [-e DAEGI_PUBLIC=http://…] k6/spike.js
 import { Judge, fair } from './lib/judge.js';
-import { close, join, numberOf, open, poll, sleep } from './lib/room.js';
+import { waitFor } from './lib/person.js';
+import { close, join, numberOf, open } from './lib/room.js';
 
 const PEOPLE = Number(__ENV.PEOPLE || 50);
 /// How many people one VU plays: its script runs on one core.
@@ -31,19 +32,8 @@ export function setup() {
 const user = (index) => `person-${index}`;
 
 async function person(judge, item, index) {
-  let ticket = await join(item, user(index));
-  if (!ticket) return false;
-  const me = judge.joined(user(index), ticket);
-  while (ticket.status === 'WAITING') {
-    await sleep(ticket.pollAfterMs);
-    const askedAt = Date.now();
-    ticket = (await poll(item, ticket.token)) || ticket;
-    if (ticket.status === 'WAITING') judge.waits(me, ticket, askedAt);
-  }
-  if (ticket.status !== 'ENTERABLE') return false;
-  judge.enters(item, me, ticket);
-  judge.waited(me);
-  return true;
+  const ticket = await waitFor(judge, item, user(index));
+  return ticket !== null && ticket.status === 'ENTERABLE';
 }
 
 export default async function ({ item }) {

@@ -90,9 +90,9 @@ pub(crate) fn print(figures: &[Figure]) {
 }
 
 /// Writes everything that was measured.
-pub(crate) fn write(path: &Path, figures: &[Figure]) -> anyhow::Result<()> {
-    let all =
-        json!({ "machine": machine(), "figures": figures.iter().map(one).collect::<Vec<_>>() });
+pub(crate) fn write(path: &Path, figures: &[Figure], versions: &Value) -> anyhow::Result<()> {
+    let figures: Vec<_> = figures.iter().map(one).collect();
+    let all = json!({ "machine": machine(), "versions": versions, "figures": figures });
     fs::write(path, format!("{all:#}\n")).with_context(|| path.display().to_string())
 }
 

@@ -12,11 +12,12 @@ mod listeners;
 mod newcomer;
 mod polls;
 mod redis_side;
+mod sizes;
 mod wrk;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::figure::{self, Figure};
 use crate::report::progress;
@@ -35,14 +36,18 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = MILLION)]
     pub(crate) people: usize,
     /// How many rounds count.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 9)]
     pub(crate) rounds: usize,
-    /// How long a round of load lasts, in seconds.
-    #[arg(long, default_value_t = 3)]
+    /// How long a round of load lasts, in seconds. Many short rounds tell more than few long ones
+    /// on a machine that others use, too.
+    #[arg(long, default_value_t = 1)]
     pub(crate) seconds: u32,
     /// Connections that stay open while people listen for news.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) listeners: usize,
+    /// Only these, instead of everything.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    only: Vec<Contest>,
     /// Write everything that was measured to this file.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -51,20 +56,46 @@ pub(crate) struct Options {
     svg: Option<PathBuf>,
 }
 
+/// What can be measured, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Contest {
+    Memory,
+    Newcomer,
+    Polls,
+    Latency,
+    Listeners,
+    Joins,
+    Admissions,
+    Sizes,
+}
+
+impl Contest {
+    async fn hold(self, arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
+        match self {
+            Self::Memory => redis_side::memory(arena, options.people).await,
+            Self::Newcomer => newcomer::ready(arena, options).await,
+            Self::Polls => polls::compare(arena, options).await,
+            Self::Latency => latency::at_half_load(arena, options).await,
+            Self::Listeners => listeners::hold(arena, options).await,
+            Self::Joins => joins::compare(arena, options).await,
+            Self::Admissions => admissions::measure(arena, options).await,
+            Self::Sizes => sizes::compare(arena, options).await,
+        }
+    }
+}
+
 pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
     progress("starting Redis, a pod and a bare handler");
     let arena = Arena::set_up().await?;
     let mut figures: Vec<Figure> = Vec::new();
-    figures.push(redis_side::memory(&arena, options.people).await?);
-    figures.extend(newcomer::ready(&arena, &options).await?);
-    figures.extend(polls::compare(&arena, &options).await?);
-    figures.push(latency::at_half_load(&arena, &options).await?);
-    figures.extend(listeners::hold(&arena, &options).await?);
-    figures.extend(joins::compare(&arena, &options).await?);
-    figures.extend(admissions::measure(&arena, &options).await?);
+    for contest in Contest::value_variants() {
+        if options.only.is_empty() || options.only.contains(contest) {
+            figures.extend(contest.hold(&arena, &options).await?);
+        }
+    }
     figure::print(&figures);
     if let Some(path) = &options.json {
-        figure::write(path, &figures)?;
+        figure::write(path, &figures, &arena.versions().await?)?;
     }
     options.svg.as_deref().map_or(Ok(()), |path| figure::draw(path, &figures))
 }

@@ -11,6 +11,7 @@ use daegi_domain::{
 use daegi_runtime::Clock;
 use daegi_store::{Joined, RedisStore, Store};
 use daegi_testkit::{Process, Redis, free_port};
+use serde_json::{Value, json};
 
 /// As many as a fleet has by default.
 const STORE_PARTITIONS: u16 = 16;
@@ -115,6 +116,18 @@ impl Arena {
         let text: String = redis::cmd("INFO").arg(section).query_async(&mut connection).await?;
         let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         Ok(line.with_context(|| format!("INFO has no {field}"))?.trim().parse()?)
+    }
+
+    /// Of what takes part.
+    pub(super) async fn versions(&self) -> anyhow::Result<Value> {
+        let mut connection = self.redis.connection().await?;
+        let text: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await?;
+        let redis = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
+        // wrk says its version and then that it wants an address.
+        let wrk = Command::new("wrk").arg("-v").output()?;
+        let wrk = String::from_utf8(wrk.stdout)?;
+        let wrk = wrk.split_whitespace().nth(1);
+        Ok(json!({ "daegi": env!("CARGO_PKG_VERSION"), "redis": redis, "wrk": wrk }))
     }
 
     /// Seconds of CPU that Redis has used to serve clients.

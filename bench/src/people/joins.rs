@@ -36,6 +36,7 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
     }
     let (long, bare, short) = (median(at_big), median(at_bare), median(at_small));
     let (together, alone) = (median(cpu), redis_side::cpu_of_lone_joins(arena).await?);
+    let bare_writes = redis_side::cpu_of_bare_writes(arena).await?;
     Ok(vec![
         Figure::ratio("join, distinct people, vs bare handler", long / bare, 0.60)
             .with(format!("{long:.0}/s of {bare:.0}/s")),
@@ -44,5 +45,7 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
         Figure::new("Redis CPU per join at full load", together, "µs", Goal::Most(3.0)),
         Figure::new("… of a script per join", together / alone, "", Goal::Most(0.3))
             .with(format!("{together:.1} µs of {alone:.1} µs; this or the row above")),
+        Figure::new("… of a bare ZADD per person", together / bare_writes, "", Goal::None)
+            .with(format!("{bare_writes:.1} µs by redis-benchmark")),
     ])
 }

@@ -1,99 +1,145 @@
 //! How long a poll takes while the pod has half of what it can bear.
 //!
-//! Requests are sent when their time has come, not when the last answer has: a pod that falls
-//! behind shows in the figures, and so does every request that waits for its turn meanwhile.
+//! Requests are due at fixed times, whether the last answer came or not, and a latency counts from
+//! when its request was due: a pod that falls behind shows in the figures, and so does every
+//! request that waits for its turn meanwhile. One thread that never sleeps sends and receives
+//! them all, because timers and thread switches would be late by as much as is measured here.
 
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::task::JoinSet;
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::arena::Arena;
 use super::wrk::Polls;
 use super::{Options, THOUSAND};
+use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
 const CONNECTIONS: usize = 64;
 
-pub(super) async fn at_half_load(arena: &Arena, options: &Options) -> anyhow::Result<Figure> {
+pub(super) async fn at_half_load(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let line = arena.line("big", THOUSAND).await?;
     let addresses = line.addresses(&arena.keys, THOUSAND);
     let most = Polls::of(&addresses)?.at(&arena.pod, options.seconds).await?.per_second;
     let rate = most / 2.0;
-    let mut latencies = polls(arena, Arc::new(addresses), rate, options.seconds).await?;
-    latencies.sort_unstable();
-    let at =
-        |part: f64| latencies[((latencies.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
-    let (median, p99, p999) = (at(0.5), at(0.99), at(0.999));
-    progress(&format!("latency at {rate:.0}/s: median {median:.2} ms, p99 {p99:.2} ms"));
-    Ok(Figure::new("poll latency p99 at half load", p99, "ms", Goal::Most(5.0))
-        .with(format!("{rate:.0}/s; median {median:.2} ms, p99.9 {p999:.2} ms")))
-}
-
-async fn polls(
-    arena: &Arena,
-    addresses: Arc<Vec<String>>,
-    rate: f64,
-    seconds: u32,
-) -> anyhow::Result<Vec<Duration>> {
-    let (begin, pause) = (Instant::now(), Duration::from_secs_f64(CONNECTIONS as f64 / rate));
-    let end = begin + Duration::from_secs(seconds.into());
-    let mut people = JoinSet::new();
-    for person in 0..CONNECTIONS {
-        let stream = TcpStream::connect(&arena.pod.address).await?;
-        let first = begin + pause.mul_f64(person as f64 / CONNECTIONS as f64);
-        people.spawn(person_polls(stream, addresses.clone(), person, first, pause, end));
-    }
-    let mut all = Vec::new();
-    while let Some(latencies) = people.join_next().await {
-        all.extend(latencies??);
-    }
-    Ok(all)
-}
-
-async fn person_polls(
-    mut stream: TcpStream,
-    addresses: Arc<Vec<String>>,
-    person: usize,
-    first: Instant,
-    pause: Duration,
-    end: Instant,
-) -> anyhow::Result<Vec<Duration>> {
-    stream.set_nodelay(true)?;
-    let (mut latencies, mut due, mut at) = (Vec::new(), first, person);
-    while due < end {
-        tokio::time::sleep_until(due).await;
-        // Timers are a millisecond coarse, which is not the pod's fault.
-        let sent = due.max(Instant::now().checked_sub(pause).unwrap_or(due));
-        let address = &addresses[at % addresses.len()];
-        let request = format!("GET {address} HTTP/1.1\r\nhost: bench\r\n\r\n");
-        let begun = if sent > due { due } else { Instant::now() };
-        stream.write_all(request.as_bytes()).await?;
-        answer(&mut stream).await?;
-        latencies.push(begun.elapsed());
-        (due, at) = (due + pause, at + CONNECTIONS);
-    }
-    Ok(latencies)
-}
-
-/// Reads one whole answer.
-async fn answer(stream: &mut TcpStream) -> anyhow::Result<()> {
-    let (mut buffer, mut read) = ([0; 4096], 0);
-    loop {
-        let more = stream.read(&mut buffer[read..]).await?;
-        anyhow::ensure!(more > 0, "the pod hung up");
-        read += more;
-        let text = std::str::from_utf8(&buffer[..read])?;
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            anyhow::ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-            if body.len() >= length.unwrap_or("0").parse()? {
-                return Ok(());
-            }
+    let crowd = Arc::new(Crowd {
+        pod: arena.pod.address.clone(),
+        addresses,
+        pause: Duration::from_secs_f64(CONNECTIONS as f64 / rate),
+        lasting: Duration::from_secs(options.seconds.into()),
+    });
+    let (mut medians, mut p99s, mut p999s) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..=options.rounds {
+        let crowd = crowd.clone();
+        let latencies = tokio::task::spawn_blocking(move || crowd.poll()).await??;
+        let at = |part: f64| {
+            latencies[((latencies.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3
+        };
+        let (middle, p99, p999) = (at(0.5), at(0.99), at(0.999));
+        progress(&format!("latency at {rate:.0}/s: median {middle:.2} ms, p99 {p99:.2} ms"));
+        if round > 0 {
+            medians.push(middle);
+            p99s.push(p99);
+            p999s.push(p999);
         }
     }
+    let (middle, p99, p999) = (median(medians), median(p99s), median(p999s));
+    Ok(vec![
+        Figure::new("poll latency p99 at half load", p99, "ms", Goal::Most(5.0))
+            .with(format!("{rate:.0}/s; median {middle:.2} ms, p99.9 {p999:.2} ms")),
+    ])
+}
+
+/// People who poll at a steady pace, each over a connection of their own.
+struct Crowd {
+    pod: String,
+    addresses: Vec<String>,
+    /// Between two polls of one person.
+    pause: Duration,
+    lasting: Duration,
+}
+
+/// One of them.
+struct Person<'a> {
+    stream: TcpStream,
+    addresses: Box<dyn Iterator<Item = &'a String> + 'a>,
+    /// When the next request is due, or was, if the answer is still awaited.
+    due: Instant,
+    /// What has come of the answer; nothing is awaited if there is none.
+    answer: Option<Vec<u8>>,
+}
+
+impl Crowd {
+    /// All latencies, sorted.
+    fn poll(&self) -> anyhow::Result<Vec<Duration>> {
+        let begin = Instant::now() + Duration::from_millis(50);
+        let people: Result<Vec<_>, _> =
+            (0..CONNECTIONS).map(|person| self.person(person, begin)).collect();
+        let (mut people, mut all) = (people?, Vec::new());
+        let end = begin + self.lasting;
+        while people.iter().any(|person| person.due < end || person.answer.is_some()) {
+            for person in &mut people {
+                if person.answer.is_some() {
+                    if let Some(latency) = person.listen()? {
+                        all.push(latency);
+                        person.due += self.pause;
+                    }
+                } else if person.due < end && person.due <= Instant::now() {
+                    person.ask()?;
+                }
+            }
+        }
+        all.sort_unstable();
+        Ok(all)
+    }
+
+    fn person(&self, person: usize, begin: Instant) -> anyhow::Result<Person<'_>> {
+        let stream = TcpStream::connect(&self.pod)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Person {
+            stream,
+            addresses: Box::new(self.addresses.iter().cycle().skip(person).step_by(CONNECTIONS)),
+            due: begin + self.pause.mul_f64(person as f64 / CONNECTIONS as f64),
+            answer: None,
+        })
+    }
+}
+
+impl Person<'_> {
+    fn ask(&mut self) -> anyhow::Result<()> {
+        let address = self.addresses.next().map_or("", |address| address);
+        // So small that the socket always takes it whole.
+        let request = format!("GET {address} HTTP/1.1\r\nhost: bench\r\n\r\n");
+        self.stream.write_all(request.as_bytes())?;
+        self.answer = Some(Vec::new());
+        Ok(())
+    }
+
+    /// The latency, once the whole answer is there.
+    fn listen(&mut self) -> anyhow::Result<Option<Duration>> {
+        let mut buffer = [0; 2048];
+        let read = match self.stream.read(&mut buffer) {
+            Ok(0) => anyhow::bail!("the pod hung up"),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let answer = self.answer.get_or_insert_default();
+        answer.extend_from_slice(&buffer[..read]);
+        if !is_whole(std::str::from_utf8(answer)?)? {
+            return Ok(None);
+        }
+        self.answer = None;
+        Ok(Some(self.due.elapsed()))
+    }
+}
+
+fn is_whole(answer: &str) -> anyhow::Result<bool> {
+    let Some((head, body)) = answer.split_once("\r\n\r\n") else { return Ok(false) };
+    anyhow::ensure!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    Ok(body.len() >= length.unwrap_or("0").parse()?)
 }

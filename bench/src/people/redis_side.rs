@@ -1,8 +1,10 @@
 //! What people cost Redis.
 
+use anyhow::{Context, ensure};
 use daegi_domain::{SeenPage, UserId};
 use daegi_store::Store;
 use futures_util::{StreamExt, stream};
+use tokio::process::Command;
 
 use super::arena::{Arena, SETTINGS, now};
 use crate::figure::{Figure, Goal};
@@ -13,7 +15,7 @@ const LONERS: usize = 100_000;
 const ABREAST: usize = 64;
 
 /// A line before and after everybody joined and was seen.
-pub(super) async fn memory(arena: &Arena, people: usize) -> anyhow::Result<Figure> {
+pub(super) async fn memory(arena: &Arena, people: usize) -> anyhow::Result<Vec<Figure>> {
     progress("filling a line, to weigh it");
     let before = arena.info("memory", "used_memory").await?;
     let line = arena.line("scales", people).await?;
@@ -22,8 +24,10 @@ pub(super) async fn memory(arena: &Arena, people: usize) -> anyhow::Result<Figur
     let each = (arena.info("memory", "used_memory").await? - before) / people as f64;
     arena.store.reset(&line.item, now()).await?;
     let name = "Redis memory per waiting person";
-    Ok(Figure::new(name, each, "B", Goal::Most(120.0))
-        .with(format!("{people} people, ids of 10 characters, all seen")))
+    Ok(vec![
+        Figure::new(name, each, "B", Goal::Most(120.0))
+            .with(format!("{people} people, ids of 10 characters, all seen")),
+    ])
 }
 
 /// Microseconds of Redis per person where each one has a script call of their own.
@@ -40,5 +44,18 @@ pub(super) async fn cpu_of_lone_joins(arena: &Arena) -> anyhow::Result<f64> {
     while let Some(joined) = joins.next().await {
         joined?;
     }
+    Ok((arena.redis_cpu().await? - before) * 1e6 / LONERS as f64)
+}
+
+/// Microseconds of Redis per person where nothing is done but to write each of them down, by a
+/// command of its own: what is left of a join if all its rules are left out.
+pub(super) async fn cpu_of_bare_writes(arena: &Arena) -> anyhow::Result<f64> {
+    let before = arena.redis_cpu().await?;
+    let count = LONERS.to_string();
+    let mut benchmark = Command::new("redis-benchmark");
+    benchmark.args(["-p", &arena.redis.port().to_string(), "-q", "-c", "64", "-n", &count]);
+    benchmark.args(["-r", "1000000000", "ZADD", "bare", "__rand_int__", "u__rand_int__"]);
+    let output = benchmark.output().await.context("redis-benchmark comes with redis-server")?;
+    ensure!(output.status.success(), "redis-benchmark: {output:?}");
     Ok((arena.redis_cpu().await? - before) * 1e6 / LONERS as f64)
 }

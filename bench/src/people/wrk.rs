@@ -11,7 +11,7 @@ use tokio::process::Command;
 use super::arena::Server;
 
 /// Connections that are always busy.
-const CONNECTIONS: &str = "64";
+const CONNECTIONS: &str = "128";
 
 /// What one round brought.
 #[derive(Debug, Clone, Copy)]

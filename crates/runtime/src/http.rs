@@ -7,6 +7,7 @@
 //! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
 //!   rejections.
 
+mod alarm;
 mod body;
 mod extract;
 mod guard;

@@ -9,9 +9,10 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use tower::Service;
 
+use super::alarm::Alarm;
 use super::body::whole_body;
 use crate::problem::{Code, Problem};
 
@@ -43,24 +44,29 @@ pub fn guarded(router: Router) -> Guarded {
 impl Guarded {
     /// Answers a request, whatever happens.
     pub async fn answer(&self, request: Request) -> Response {
-        match AssertUnwindSafe(self.guard(request)).catch_unwind().await {
+        self.answer_by(request, &Alarm::new(REQUEST_DEADLINE)).await
+    }
+
+    /// The same for one of many requests that use the same alarm, one after the other.
+    pub(super) async fn answer_by(&self, request: Request, alarm: &Alarm) -> Response {
+        match AssertUnwindSafe(self.guard(request, alarm)).catch_unwind().await {
             Ok(answer) => answer.into_response(),
             // The panic hook has logged it, with its place; the client learns nothing of it.
             Err(_) => Problem::internal().into_response(),
         }
     }
 
-    async fn guard(&self, mut request: Request) -> Result<Response, Problem> {
+    async fn guard(&self, mut request: Request, alarm: &Alarm) -> Result<Response, Problem> {
         check_uri(request.uri())?;
         check_headers(request.headers())?;
         let deadline = Instant::now() + REQUEST_DEADLINE;
         if !request.body().is_end_stream() {
-            let whole = timeout_at(deadline, whole_body(request)).await;
-            request = whole.unwrap_or_else(|_| Err(too_slow()))?;
+            let whole = alarm.by(deadline, whole_body(request)).await;
+            request = whole.ok_or_else(too_slow)??;
         }
         // A router is always ready.
-        let Ok(response) =
-            timeout_at(deadline, self.0.clone().call(request)).await.map_err(|_| no_answer())?;
+        let answer = alarm.by(deadline, self.0.clone().call(request)).await;
+        let Ok(response) = answer.ok_or_else(no_answer)?;
         Ok(response)
     }
 }

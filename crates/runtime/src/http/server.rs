@@ -17,11 +17,12 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Replaceable;
+use super::alarm::Alarm;
+use super::{REQUEST_DEADLINE, Replaceable};
 use crate::config::Config;
 use crate::shutdown::Shutdown;
 
@@ -123,9 +124,10 @@ impl Connection {
     async fn serve(self, stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
         // Answers are small and awaited; waiting to fill a packet only adds latency.
         let _ = stream.set_nodelay(true);
-        let answer = service_fn(|request| self.answer(request));
+        let alarm = Alarm::new(REQUEST_DEADLINE);
+        let answer = service_fn(|request| self.answer(request, &alarm));
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
+            .timer(Alarm::new(self.limits.header_read))
             .header_read_timeout(self.limits.header_read)
             .max_buf_size(HEAD_BUFFER)
             .serve_connection(TokioIo::new(stream), answer)
@@ -144,9 +146,13 @@ impl Connection {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Infallible> {
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        alarm: &Alarm,
+    ) -> Result<Response, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(self.peer));
-        Ok(self.service.current().answer(request).await)
+        Ok(self.service.current().answer_by(request, alarm).await)
     }
 }

@@ -75,10 +75,12 @@ fn patience(wait: &Wait) -> Result<Duration> {
 
 /// A ticket is one person's, and old a moment later: no cache keeps it.
 fn answer(ticket: &Ticket) -> Response {
+    // Room for a ticket of somebody who waits: growing on the way would copy it twice.
+    let mut body = Vec::with_capacity(512);
     // A struct of strings and numbers always has a JSON form.
-    let Ok(body) = serde_json::to_vec(ticket) else {
+    if serde_json::to_writer(&mut body, ticket).is_err() {
         return Problem::internal().into_response();
-    };
+    }
     let mut response = ([(CACHE_CONTROL, "no-store")], body).into_response();
     let headers = response.headers_mut();
     let json = HeaderValue::from_static("application/json");

@@ -1,15 +1,20 @@
 //! Many requests, one call. A lone request goes at once; what arrives while a call is under way
-//! forms the next one, with everybody else who is about to ask. So a quiet line adds no delay, and
-//! a busy one few calls.
+//! forms the next one. Where calls are shared, people come faster than calls end, and the next call
+//! waits until a millisecond after the last one began: it then serves everybody who came in that
+//! time, at the price of one. So a quiet line adds no delay, and a busy one few calls.
 
 use std::future::Future;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
 
 use crate::error::{Error, Result};
 
 /// The most requests in one call, so that it cannot hold up the store.
 const MOST: usize = 256;
+/// From the beginning of a call that several shared to the next one.
+const PACE: Duration = Duration::from_millis(1);
 /// The most requests that wait for the call under way; more are told to come back.
 const QUEUED: usize = 16 * 1024;
 
@@ -50,28 +55,40 @@ impl<Q, A> Queue<Q, A> {
 impl<Q: Send, A: Send> Batches<Q, A> {
     /// Answers until nobody can ask any more.
     pub(super) async fn work(mut self, counter: impl Counter<Question = Q, Answer = A>) {
-        let mut batch = Vec::with_capacity(MOST);
+        let (mut batch, mut shared) = (Vec::with_capacity(MOST), None);
         while self.0.recv_many(&mut batch, MOST).await > 0 {
-            self.gather(&mut batch).await;
+            if let Some(begun) = shared {
+                self.gather(&mut batch, begun + PACE).await;
+            }
             // Who gave up meanwhile is not worth the store's time.
             batch.retain(|(_, reply)| !reply.is_closed());
             if batch.is_empty() {
                 continue;
             }
+            shared = (batch.len() > 1).then(Instant::now);
             let (questions, replies): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-            deliver(counter.answer(questions).await, replies);
+            let answers = counter.answer(questions).await;
+            if let Err(error) = &answers {
+                self.turn_away(error);
+            }
+            deliver(answers, replies);
         }
     }
 }
 
 impl<Q, A> Batches<Q, A> {
-    /// Requests that were read but not looked at yet are few when the pod is idle, and many when
-    /// it is busy, which is when it pays to let all of them ask first: yielding does just that.
-    async fn gather(&mut self, batch: &mut Vec<Waiting<Q, A>>) {
-        let mut known = 0;
-        while known < batch.len() && batch.len() < MOST {
-            known = batch.len();
-            tokio::task::yield_now().await;
+    /// Whoever queued while a call failed would only wait for the next failure: nobody waits for
+    /// more than two calls, and none of them needs a timer of their own for that.
+    fn turn_away(&mut self, error: &Error) {
+        while let Ok((_, reply)) = self.0.try_recv() {
+            let _ = reply.send(Err(error.clone()));
+        }
+    }
+
+    /// Lets others come until it is time, unless there are enough.
+    async fn gather(&mut self, batch: &mut Vec<Waiting<Q, A>>, time: Instant) {
+        if batch.len() < MOST {
+            sleep_until(time).await;
             while batch.len() < MOST
                 && let Ok(waiting) = self.0.try_recv()
             {
@@ -134,11 +151,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn trouble_reaches_everybody_in_the_batch_and_nobody_after_it() {
+    async fn trouble_reaches_everybody_who_asked_meanwhile_and_nobody_after_it() {
         let (doubler, (queue, batches)) = (Doubler::default(), queue());
         let asking = async {
-            let (one, other) = tokio::join!(queue.ask(13), queue.ask(1));
-            assert!(one.is_err() && other.is_err());
+            let crowd = join_all((13..13 + 2 * MOST as u32).map(|n| queue.ask(n))).await;
+            assert!(crowd.iter().all(Result::is_err));
             assert_eq!(queue.ask(2).await.unwrap(), 4);
             drop(queue);
         };

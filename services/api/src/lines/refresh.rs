@@ -1,4 +1,4 @@
-//! The task of one line: look at the store five times per second while anybody asks, rest while
+//! The task of one line: look at the store four times per second while anybody asks, rest while
 //! nobody does, and carry the marks of people seen to the store.
 
 use std::convert::Infallible;
@@ -15,15 +15,16 @@ use crate::error::{Error, Result};
 use crate::patience::in_time;
 
 /// The rest between two looks while anybody asks.
-const EVERY: Duration = Duration::from_millis(200);
+const EVERY: Duration = Duration::from_millis(245);
 /// The shortest rest, however urgently somebody asks.
 const AT_LEAST: Duration = Duration::from_millis(15);
 /// The rest after a look that failed: a store in trouble is not helped by a crowd at its door.
 const AFTER_TROUBLE: Duration = Duration::from_millis(200);
 /// A line nobody asked for during this time is dropped.
 const FORGET: Duration = Duration::from_secs(60);
-/// How often marks go to the store.
-const FLUSH: Duration = Duration::from_secs(1);
+/// How often marks go to the store. The shortest grace period is five times as long, and people
+/// are told to ask twice within it.
+const FLUSH: Duration = Duration::from_secs(2);
 
 /// Keeps one line fresh.
 pub(super) struct Refresher {

@@ -10,7 +10,7 @@ use crate::wire;
 impl Room {
     /// Takes a place in the line, or finds the one the person has. Says whether it is new.
     pub(crate) async fn join(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
-        let joined = in_a_second(self.join_line(item, user)).await;
+        let joined = self.join_line(item, user).await;
         if !item.is_reserved() {
             self.meters.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -18,8 +18,12 @@ impl Room {
     }
 
     async fn join_line(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
-        let line = self.lines.view(item).await?;
-        let view = line.fresh().await?;
+        let known = async {
+            let line = self.lines.view(item).await?;
+            let view = line.fresh().await?;
+            Ok((line, view))
+        };
+        let (line, view) = in_a_second(known).await?;
         match line.join(user.clone()).await? {
             Joined::Refused(refusal) => Err(refusal.into()),
             Joined::At { number, new, place } => {

@@ -11,7 +11,7 @@ use daegi_store::{OutboxBatch, Store};
 use super::RelayError;
 use super::outlet::{Passage, Told};
 
-/// About how many events are read at once. A batch holds up to 500 of them, or one.
+/// About how many events are read at once. A batch holds up to 250 of them, or one.
 const EVENTS: usize = 1_000;
 
 /// How many batches are read at first, before it is known how large they are.

@@ -4,7 +4,7 @@ use daegi_domain::{Item, ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Result, SharedStore};
 
 /// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
-const SWEEP_CHUNKS: u32 = 5;
+const SWEEP_CHUNKS: u32 = 10;
 
 /// Everything the round of a line needs.
 #[derive(Debug)]

@@ -51,12 +51,12 @@ local function serve(queue)
     local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed))
     if #people == 0 then return end
     for i = 1, #people, 2 do
-      local user, number = people[i], tonumber(people[i + 1])
-      if seen(number) then
-        enter(user, number, now, ttl)
+      local user, n = people[i], people[i + 1]
+      if seen(tonumber(n)) then
+        enter(user, n, now, ttl)
         admitted = admitted + 1
       else
-        put_aside(user, number)
+        put_aside(user, tonumber(n))
       end
     end
   end

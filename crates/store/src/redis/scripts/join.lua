@@ -95,7 +95,7 @@ local function newcomer(user)
   if passes_through() then
     through = through + 1
     moved(1, now)
-    enter(user, tail, now, tonumber(item.passTtlSeconds))
+    enter(user, txt(tail), now, tonumber(item.passTtlSeconds))
     return answer('E', tail, now, now + tonumber(item.passTtlSeconds) * 1000)
   end
   added[#added + 1] = tail

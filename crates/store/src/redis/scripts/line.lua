@@ -22,7 +22,7 @@ end
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
 local closed, closed_marks, activated, activated_expires = {}, {}, {}, nil
-local entries, entries_until = {}, {}
+local entries, entries_until, entry_times = {}, {}, nil
 
 -- Ends a ticket that is nowhere any more.
 local function close(user, number, reason, now)
@@ -34,11 +34,14 @@ end
 
 -- Lets a person in who is nowhere any more. All of a call are let in at the same moment and for
 -- equally long, and written down together: a command for each would cost more than all the rest.
-local function enter(user, number, now, ttl_seconds)
-  local n = txt(number)
-  if not activated_expires then activated_expires = txt(now + ttl_seconds * 1000) end
+-- The number is given as text, because formatting one costs more than the rest of this.
+local function enter(user, n, now, ttl_seconds)
+  if not activated_expires then
+    activated_expires = txt(now + ttl_seconds * 1000)
+    entry_times = ':' .. txt(now) .. ':' .. activated_expires
+  end
   entries[#entries + 1] = user
-  entries[#entries + 1] = n .. ':' .. txt(now) .. ':' .. activated_expires
+  entries[#entries + 1] = n .. entry_times
   entries_until[#entries_until + 1] = activated_expires
   entries_until[#entries_until + 1] = user
   activated[#activated + 1] = user .. ' ' .. n
