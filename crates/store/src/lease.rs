@@ -8,10 +8,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rslock::{Lock, LockManager};
+use rslock::Lock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
 
+use crate::redis::RedisLock;
 use crate::{Epoch, Result, Store};
 
 /// The lock a store offers.
@@ -20,12 +21,7 @@ pub enum Leases {
     /// One process: whoever asks first, until released or expired.
     Memory(MemoryLock),
     /// One lock in Redis.
-    Redis {
-        /// rslock, built from checked clients.
-        manager: Box<LockManager>,
-        /// The lock's key.
-        key: String,
-    },
+    Redis(RedisLock),
 }
 
 /// The memory store's lock: who holds it (a plain ticket) and until when.
@@ -51,7 +47,7 @@ pub struct Lease {
 #[derive(Debug)]
 enum Hold {
     Memory { lock: Arc<Mutex<Held>>, ticket: u64 },
-    Redis(Box<Lock>),
+    Redis { locks: RedisLock, lock: Box<Lock> },
 }
 
 impl Lease {
@@ -117,9 +113,9 @@ impl Leases {
     async fn try_lock(&self, ttl: Duration) -> Option<Hold> {
         match self {
             Self::Memory(lock) => lock.try_lock(ttl),
-            Self::Redis { manager, key } => {
-                // `lock` tries a bounded number of times; `acquire` would wait for ever.
-                manager.lock(key.as_bytes(), ttl).await.ok().map(|lock| Hold::Redis(Box::new(lock)))
+            Self::Redis(locks) => {
+                let lock = Box::new(locks.try_lock(ttl).await?);
+                Some(Hold::Redis { locks: locks.clone(), lock })
             }
         }
     }
@@ -151,12 +147,12 @@ impl Hold {
                     _ => false,
                 }
             }
-            Self::Redis(lock) => match lock.lock_manager.clone().extend(lock, ttl).await {
-                Ok(renewed) => {
+            Self::Redis { locks, lock } => match locks.renew(lock, ttl).await {
+                Some(renewed) => {
                     **lock = renewed;
                     true
                 }
-                Err(_) => false,
+                None => false,
             },
         }
     }
@@ -169,7 +165,7 @@ impl Hold {
                     held.holder = None;
                 }
             }
-            Self::Redis(lock) => lock.release().await,
+            Self::Redis { locks, lock } => locks.release(&lock).await,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! - [`MemoryStore`] is plain single-process data. It is the zero-set-up default and it *is* the
 //!   specification: where the words of this crate and its behaviour differ, it wins.
 //! - [`RedisStore`] is one Lua script per state change, so that a change is whole or absent
-//!   however many pods and leaders run at once.
+//!   however many pods and leaders run at once. It finds one server, the master that sentinels
+//!   name, or the nodes of a cluster, and survives their going away.
 //!
 //! `tests/it/specification.rs` runs random histories against both and compares every reply.
 //! [`Lease`] decides who leads; its epoch is checked inside every script a leader calls.

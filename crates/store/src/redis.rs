@@ -7,23 +7,39 @@
 //! | `redis/reply.rs` | what scripts answer, decoded into the words of the crate |
 //! | `redis/fields.rs` | an item as a hash |
 //! | `redis/items.rs` | items, changed in batches |
-//! | `redis/connect.rs` | connections, versions, time limits |
+//! | `redis/address.rs` | the three ways people run Redis, as addresses |
+//! | `redis/link.rs` | the way of every command and script, with its deadline |
+//! | `redis/server.rs`, `circuit.rs`, `backoff.rs` | one server: asked, given up, tried again |
+//! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
+//! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
+//! | `redis/lock.rs`, `epoch.rs` | the lock behind the lease, and the epochs of its terms |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
 
+mod address;
+pub(crate) mod backoff;
+mod circuit;
+mod cluster;
 mod connect;
 mod crowd;
+mod epoch;
+mod failure;
 mod fields;
 mod items;
 mod keys;
+mod link;
+mod lock;
 mod reply;
 mod scripts;
+mod sentinel;
+mod server;
+mod version;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ::redis::aio::ConnectionManager;
-use ::redis::{FromRedisValue, ScriptInvocation, Value};
+use ::redis::{FromRedisValue, Value};
 use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
 use daegi_domain::{
@@ -33,9 +49,12 @@ use daegi_domain::{
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use self::address::Address;
 use self::crowd::Crowd;
 use self::keys::{LineKeys, PartitionKeys};
-use self::scripts::{Scripts, scripts};
+use self::link::Link;
+pub(crate) use self::lock::RedisLock;
+use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
@@ -48,9 +67,11 @@ const ABREAST: usize = 64;
 
 /// All lines of a waiting room, in Redis.
 pub struct RedisStore {
-    connection: ConnectionManager,
+    link: Arc<Link>,
     leases: Leases,
     partitions: u16,
+    /// The latest epoch this process has seen; see `redis/epoch.rs`.
+    epoch: AtomicU64,
     /// What a store without settings starts with: a new one, or one that lost its data.
     first: Settings,
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
@@ -75,11 +96,11 @@ impl RedisStore {
     /// Connects, checks version and partitions, loads the scripts. `settings` count only on the
     /// first start of a store.
     pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
-        let (connection, leases) = connect::connect(url).await?;
-        let lookback = Mutex::new(HashMap::new());
-        let store = Self { connection, leases, partitions, first: settings, lookback };
-        store.check_version().await?;
-        scripts().load(&mut store.connection.clone()).await.map_err(connect::error)?;
+        let link = Arc::new(Link::new(Address::parse(url)?));
+        link.open().await?;
+        let leases = Leases::Redis(RedisLock::new(link.clone()));
+        let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
+        let store = Self { link, leases, partitions, epoch, first: settings, lookback };
         store.settle().await?;
         Ok(store)
     }
@@ -104,18 +125,12 @@ impl RedisStore {
         Ok(stored.map(|(token_count_to_move, tick_ms)| Settings { token_count_to_move, tick_ms }))
     }
 
-    async fn check_version(&self) -> Result<()> {
-        let info: String = self.command(::redis::cmd("INFO").arg("server")).await?;
-        connect::check_version(&info)
-    }
-
-    /// Runs a script; one that the server has forgotten is loaded again by the library.
     async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
-        script.invoke_async(&mut self.connection.clone()).await.map_err(connect::error)
+        self.link.run(script).await
     }
 
     async fn command<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
-        command.query_async(&mut self.connection.clone()).await.map_err(connect::error)
+        self.link.command(command).await
     }
 
     fn keys(&self, id: &ItemId) -> LineKeys {
@@ -126,7 +141,7 @@ impl RedisStore {
     fn on_line(
         &self,
         id: &ItemId,
-        script: impl Fn(&Scripts) -> &::redis::Script,
+        script: impl Fn(&Scripts) -> &scripts::Script,
     ) -> ScriptInvocation<'static> {
         let mut invocation = script(scripts()).prepare_invoke();
         self.keys(id).all().iter().for_each(|key| {
@@ -342,14 +357,7 @@ impl Store for RedisStore {
     }
 
     async fn begin_term(&self) -> Result<Epoch> {
-        let epoch: u64 = self.command(::redis::cmd("INCR").arg(keys::epoch())).await?;
-        let fences = self.all_partitions().map(|partition| {
-            let mut script = scripts().fence.prepare_invoke();
-            script.key(partition.fence).arg(epoch);
-            self.run::<()>(script)
-        });
-        try_join_all(fences).await?;
-        Ok(Epoch(epoch))
+        self.new_epoch().await
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {
@@ -370,14 +378,14 @@ impl Store for RedisStore {
             script
         };
         let admission = self.with_slices(id, Lookback::Admit, now, call, reply::admission).await;
-        admission.map_err(|error| connect::at(epoch, error))
+        admission.map_err(|error| failure::at(epoch, error))
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
         let mut script = self.on_line(id, |scripts| &scripts.expire);
         script.arg(epoch.0).arg(now).arg(CHUNK).arg(id.as_str());
         let expiry = self.run(script).await.map(reply::expiry);
-        expiry.map_err(|error| connect::at(epoch, error))
+        expiry.map_err(|error| failure::at(epoch, error))
     }
 
     async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
@@ -387,7 +395,7 @@ impl Store for RedisStore {
             script
         };
         let swept = self.with_slices(id, Lookback::Sweep, now, call, reply::swept).await;
-        swept.map_err(|error| connect::at(epoch, error))
+        swept.map_err(|error| failure::at(epoch, error))
     }
 
     fn partitions(&self) -> u16 {
@@ -445,7 +453,8 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        self.command(&::redis::cmd("PING")).await
+        // Asked where the lease is, and worth knowing.
+        self.look_at_epoch().await
     }
 
     fn leases(&self) -> &Leases {

@@ -1,6 +1,6 @@
 //! A server that only claims to be Redis, of whatever version a test needs.
 
-mod resp;
+pub(crate) mod resp;
 
 use std::io;
 use std::sync::Arc;

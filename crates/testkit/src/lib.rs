@@ -3,7 +3,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`mod@chance`] | random numbers that can be had again |
-//! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again |
+//! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again; with sentinels; as a cluster |
+//! | [`redis_proxy`] | somebody between a client and a Redis, who can be silent or say no |
 //! | [`fake_redis`] | a server that only claims to be a Redis of some version |
 //! | [`kafka_broker`] | a real Kafka broker of a test's own, which can be stopped, killed and started again |
 //! | [`kafka_reader`] | somebody else who reads a topic |
@@ -19,6 +20,7 @@ pub mod kafka_reader;
 pub mod patience;
 pub mod port;
 pub mod process;
+pub mod redis_proxy;
 pub mod redis_server;
 
 pub use chance::chance;
@@ -28,4 +30,8 @@ pub use kafka_reader::Reader;
 pub use patience::eventually;
 pub use port::free_port;
 pub use process::Process;
-pub use redis_server::{Redis, durable_redis_or_loud, redis_or_loud};
+pub use redis_proxy::{Mood, RedisProxy};
+pub use redis_server::{
+    Redis, RedisCluster, RedisSentinel, durable_redis_or_loud, redis_cluster_or_loud,
+    redis_or_loud, redis_sentinel_or_loud,
+};

@@ -1,6 +1,10 @@
-//! A real `redis-server` of a test's own: empty, on a free port, gone with the value.
+//! A real `redis-server` of a test's own: empty, on a free port, gone with the value. Alone, as a
+//! master with a replica under sentinels ([`RedisSentinel`]), or as a cluster ([`RedisCluster`]).
 
+mod cluster;
 mod info;
+mod kind;
+mod sentinel;
 
 use std::collections::HashMap;
 use std::io;
@@ -12,6 +16,9 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+pub use self::cluster::{RedisCluster, redis_cluster_or_loud};
+use self::kind::Kind;
+pub use self::sentinel::{RedisSentinel, redis_sentinel_or_loud};
 use crate::ci::in_ci;
 use crate::port::free_port;
 
@@ -29,7 +36,7 @@ const ATTEMPTS: usize = 10;
 #[derive(Debug)]
 pub struct Redis {
     port: u16,
-    durable: bool,
+    kind: Kind,
     dir: TempDir,
     server: Option<Child>,
 }
@@ -49,11 +56,11 @@ pub async fn redis_or_loud() -> Option<Redis> {
 /// # Panics
 /// As [`redis_or_loud`].
 pub async fn durable_redis_or_loud() -> Option<Redis> {
-    loud(Redis::launched(true).await)
+    loud(Redis::launched(Kind::durable()).await)
 }
 
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn loud(started: anyhow::Result<Redis>) -> Option<Redis> {
+fn loud<T>(started: anyhow::Result<T>) -> Option<T> {
     match started {
         Ok(redis) => Some(redis),
         Err(error) if is_missing(&error) && !in_ci() => {
@@ -70,13 +77,13 @@ impl Redis {
     /// # Errors
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::launched(false).await
+        Self::launched(Kind::passing()).await
     }
 
-    async fn launched(durable: bool) -> anyhow::Result<Self> {
+    async fn launched(kind: Kind) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
             let dir = tempfile::tempdir()?;
-            let mut redis = Self { port: free_port(), durable, dir, server: None };
+            let mut redis = Self { port: free_port(), kind: kind.clone(), dir, server: None };
             if redis.launch().await? {
                 return Ok(redis);
             }
@@ -103,6 +110,35 @@ impl Redis {
             let _ = server.kill();
             let _ = server.wait();
         }
+    }
+
+    /// Whether the server was started and not stopped.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// Makes the server accept and not answer, until [`Redis::resume`].
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn pause(&self) -> anyhow::Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets a paused server go on.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn resume(&self) -> anyhow::Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> anyhow::Result<()> {
+        let server = self.server.as_ref().context("the server does not run")?;
+        let sent = Command::new("kill").args([signal, &server.id().to_string()]).status()?;
+        anyhow::ensure!(sent.success(), "kill {signal} failed");
+        Ok(())
     }
 
     /// Starts a server on the same port: empty, unless it is durable.
@@ -135,6 +171,16 @@ impl Redis {
         Ok(info::calls(&text))
     }
 
+    /// Sends one command and returns its answer.
+    ///
+    /// # Errors
+    /// If the server does not answer, or with an error.
+    pub async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+        let mut connection = self.connection().await?;
+        let mut command = redis::Cmd::new();
+        command.arg(words).query_async(&mut connection).await
+    }
+
     async fn info(&self, section: &str) -> redis::RedisResult<String> {
         let mut connection = self.connection().await?;
         let mut command = redis::cmd("INFO");
@@ -161,18 +207,9 @@ impl Redis {
     }
 
     fn spawn(&self) -> io::Result<Child> {
-        let appendonly = if self.durable { "yes" } else { "no" };
-        Command::new(BINARY)
-            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"])
-            .args(["--save", "", "--daemonize", "no", "--appendonly", appendonly])
-            // Written before it is answered, which is enough for a process that is killed: a disk
-            // is waited for only against power cuts.
-            .args(["--appendfsync", "no"])
-            .arg("--dir")
-            .arg(self.dir.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
+        let mut command = Command::new(BINARY);
+        self.kind.configure(&mut command, self.port, self.dir.path())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     }
 }
 
@@ -190,7 +227,8 @@ async fn ready_process(port: u16) -> Option<String> {
     let command = redis::cmd("INFO");
     let text: String = command.query_async(&mut connection).await.ok()?;
     let process = info::field(&text, "process_id")?;
-    (info::field(&text, "loading") == Some("0")).then(|| process.to_owned())
+    // A sentinel has nothing to load and says nothing about it.
+    (info::field(&text, "loading") != Some("1")).then(|| process.to_owned())
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

@@ -14,7 +14,8 @@ use super::{AdminToken, ConfigError, Role, source};
 #[command(version, args_override_self = true)]
 #[command(after_help = "An option may also be given as the environment variable named beside it.")]
 pub(super) struct Options {
-    /// Where lines live: `memory` (one process only) or `redis://host:port`.
+    /// Where lines live: `memory` (one process only), `redis://host:port`,
+    /// `redis+sentinel://host:port,…/service` or `redis+cluster://host:port,…`.
     #[arg(long, value_name = "STORE", value_parser = value::store)]
     pub(super) store: Option<StoreConfig>,
 

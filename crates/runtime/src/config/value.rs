@@ -13,7 +13,7 @@ use super::{ConfigError, Role};
 pub enum StoreConfig {
     /// In this process, and only in it.
     Memory,
-    /// In Redis, at this address.
+    /// In Redis, at this address: one server, sentinels, or a cluster.
     Redis(String),
 }
 
@@ -41,12 +41,12 @@ pub enum LogFormat {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages are the documentation")]
 pub enum BadValue {
-    #[error("must be memory or redis://host:port")]
+    #[error("must be memory, redis://, redis+sentinel:// or redis+cluster://")]
     UnknownStore,
-    #[error("redis:// needs a host")]
-    NoHost,
-    #[error("redis+cluster:// is not supported yet, give one redis:// address")]
-    ClusterUnsupported,
+    #[error("{0}:// needs a host")]
+    NoHost(&'static str),
+    #[error("redis+sentinel:// needs the service's name, as in host:port,host:port/name")]
+    NoService,
     #[error("rediss:// is not supported yet, give a redis:// address")]
     TlsUnsupported,
     #[error("must be embedded, off or host:port,…")]
@@ -114,12 +114,18 @@ impl fmt::Debug for StoreConfig {
 pub(super) fn store(text: &str) -> Result<StoreConfig, BadValue> {
     match text.split_once("://") {
         None if text == "memory" => Ok(StoreConfig::Memory),
-        Some(("redis", rest)) if has_host(rest) => Ok(StoreConfig::Redis(text.into())),
-        Some(("redis", _)) => Err(BadValue::NoHost),
-        Some(("redis+cluster", _)) => Err(BadValue::ClusterUnsupported),
+        Some(("redis", rest)) => redis("redis", rest, text),
+        Some(("redis+cluster", rest)) => redis("redis+cluster", rest, text),
+        Some(("redis+sentinel", rest)) if has_service(rest) => redis("redis+sentinel", rest, text),
+        Some(("redis+sentinel", _)) => Err(BadValue::NoService),
         Some(("rediss", _)) => Err(BadValue::TlsUnsupported),
         _ => Err(BadValue::UnknownStore),
     }
+}
+
+/// Enough to be told a slip at once; the store reads the rest.
+fn redis(scheme: &'static str, rest: &str, text: &str) -> Result<StoreConfig, BadValue> {
+    if has_host(rest) { Ok(StoreConfig::Redis(text.into())) } else { Err(BadValue::NoHost(scheme)) }
 }
 
 /// A fleet on memory stores would be a line that nobody shares.
@@ -216,6 +222,14 @@ fn is_broker(text: &str) -> bool {
 }
 
 fn has_host(rest: &str) -> bool {
-    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
-    !host.is_empty() && !host.starts_with([':', '/'])
+    let hosts = without_credentials(rest).split('/').next().unwrap_or_default();
+    hosts.split(',').all(|host| !host.is_empty() && !host.starts_with(':'))
+}
+
+fn has_service(rest: &str) -> bool {
+    without_credentials(rest).split('/').nth(1).is_some_and(|service| !service.is_empty())
+}
+
+fn without_credentials(rest: &str) -> &str {
+    rest.rsplit_once('@').map_or(rest, |(_, host)| host)
 }

@@ -86,15 +86,22 @@ fn a_typo_in_a_name_is_refused_by_its_name() {
 #[test]
 fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
     for (option, value, reason) in [
-        ("store", "postgres://x", "must be memory or redis://host:port"),
+        (
+            "store",
+            "postgres://x",
+            "must be memory, redis://, redis+sentinel:// or redis+cluster://",
+        ),
         ("store", "redis://", "redis:// needs a host"),
         ("store", "redis://:6379", "redis:// needs a host"),
         ("store", "rediss://a", "rediss:// is not supported yet, give a redis:// address"),
+        ("store", "redis+cluster://", "redis+cluster:// needs a host"),
+        ("store", "redis+cluster://u:pw@a:1,:2", "redis+cluster:// needs a host"),
         (
             "store",
-            "redis+cluster://a,b",
-            "redis+cluster:// is not supported yet, give one redis:// address",
+            "redis+sentinel://a:1,b:2",
+            "redis+sentinel:// needs the service's name, as in host:port,host:port/name",
         ),
+        ("store", "redis+sentinel:///mymaster", "redis+sentinel:// needs a host"),
         ("kafka", "on", "must be embedded, off or host:port,…"),
         ("kafka", "a:9092,b", "must be embedded, off or host:port,…"),
         ("kafka", "kafka://a:9092", "must be embedded, off or host:port,…"),

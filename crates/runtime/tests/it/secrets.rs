@@ -137,3 +137,16 @@ fn debug_shows_no_secret() {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
 }
+
+#[test]
+fn every_way_to_run_redis_is_taken_and_shown_without_its_password() {
+    for (address, shown) in [
+        ("redis+sentinel://:p4ss@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
+        ("redis+cluster://u:p4ss@a,b:7001", "redis+cluster://a,b:7001"),
+        ("redis+cluster://a:7000", "redis+cluster://a:7000"),
+    ] {
+        let config = parse(Role::AllInOne, &["--store", address], &[]).unwrap();
+        assert_eq!(config.store, StoreConfig::Redis(address.into()));
+        assert_eq!(config.store.shown(), shown);
+    }
+}

@@ -1,68 +1,113 @@
-//! Connections and their limits.
+//! How a server is found and greeted.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use ::redis::{Client, ErrorKind, RedisError};
+use ::redis::aio::MultiplexedConnection;
+use ::redis::{AsyncConnectionConfig, Client, RedisError, Value, cmd};
 use rslock::LockManager;
+use tokio::time::Instant;
 
-use super::keys;
-use crate::lease::Leases;
-use crate::{Epoch, Error, Result};
+use super::address::{Login, Node};
+use super::failure::{self, Failure, Verdict, verdict};
+use super::sentinel::Sentinels;
+use super::server::Contact;
+use crate::Error;
 
-/// The oldest Redis that has every command the scripts use (ZMSCORE came with 6.2).
-const NEEDED: (u32, u32) = (6, 2);
-const NEEDED_TEXT: &str = "6.2";
+/// Where a server is to be found.
+#[derive(Debug)]
+pub(super) enum Whereabouts {
+    /// At an address as the library reads it, and it must be a master.
+    At(String),
+    /// Wherever the sentinels say.
+    Named(Sentinels),
+    /// A node of a cluster, which tells by itself what it does not serve.
+    Node { node: Node, login: Login },
+}
 
-/// A person is told "try again" within a second, so the store gets less than that.
-const ANSWER_WITHIN: Duration = Duration::from_millis(700);
-const RECONNECT_WITHIN: Duration = Duration::from_millis(500);
+impl Whereabouts {
+    /// Connects, and makes sure that somebody answers who may be written to.
+    pub(super) async fn connect(&self, deadline: Instant) -> Result<Contact, Failure> {
+        match self {
+            Self::At(url) => self.greet(url, true, deadline).await,
+            Self::Named(sentinels) => {
+                let node = sentinels.master(deadline).await?;
+                self.greet(&sentinels.login().at(&node), true, deadline).await
+            }
+            Self::Node { node, login } => self.greet(&login.at(node), false, deadline).await,
+        }
+    }
 
-pub(super) async fn connect(url: &str) -> Result<(ConnectionManager, Leases)> {
-    let client = Client::open(url).map_err(|error| Error::Address(error.to_string().into()))?;
-    let config = ConnectionManagerConfig::new()
-        .set_response_timeout(Some(ANSWER_WITHIN))
-        .set_connection_timeout(Some(ANSWER_WITHIN))
-        .set_number_of_retries(1)
-        .set_max_delay(RECONNECT_WITHIN);
-    let connection =
-        ConnectionManager::new_with_config(client.clone(), config).await.map_err(error)?;
+    async fn greet(&self, url: &str, master: bool, by: Instant) -> Result<Contact, Failure> {
+        let client =
+            Client::open(url).map_err(|error| Failure::Wrong(failure::answered(&error)))?;
+        let mut connection = connection(&client, by).await.map_err(|error| self.refused(&error))?;
+        let greeting: Result<Value, _> = cmd("PING").query_async(&mut connection).await;
+        greeting.map_err(|error| self.refused(&error))?;
+        if master {
+            self.check_role(&mut connection).await?;
+        }
+        let proven = AtomicBool::new(false);
+        Ok(Contact { connection, locks: locks(client), proven })
+    }
+
+    /// Whoever is a replica would take reads and refuse writes. A server that will not say what it
+    /// is may be a master.
+    async fn check_role(&self, connection: &mut MultiplexedConnection) -> Result<(), Failure> {
+        let role: Result<Value, RedisError> = cmd("ROLE").query_async(connection).await;
+        match role {
+            Ok(Value::Array(words))
+                if words.first() == Some(&Value::BulkString(b"slave".into())) =>
+            {
+                Err(Failure::away(self, "it is a replica"))
+            }
+            Err(error) if verdict(&error) != Verdict::Answered => Err(self.refused(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A wrong password does not become right by waiting; everything else might pass.
+    fn refused(&self, error: &RedisError) -> Failure {
+        match failure::answered(error) {
+            wrong @ Error::Address(_) => Failure::Wrong(wrong),
+            _ => Failure::away(self, error),
+        }
+    }
+}
+
+/// A connection whose calls have no limit of their own: every call has a deadline.
+pub(super) async fn connection(
+    client: &Client,
+    deadline: Instant,
+) -> Result<MultiplexedConnection, RedisError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let config =
+        AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(Some(left));
+    client.get_multiplexed_async_connection_with_config(&config).await
+}
+
+/// One lock manager per connection, so that the lock is always asked where the lines are.
+pub(super) fn locks(client: Client) -> LockManager {
     let mut manager = LockManager::from_clients(vec![client]);
     // One attempt: whether to try again is the scheduler's decision.
     manager.set_retry(1, Duration::from_millis(1));
-    Ok((connection, Leases::Redis { manager: Box::new(manager), key: keys::lease().to_owned() }))
+    manager
 }
 
-/// Decides once for the crate what an error of the library means.
-pub(super) fn error(error: RedisError) -> Error {
-    match error.kind() {
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Error::corrupt(error.to_string()),
-        ErrorKind::InvalidClientConfig | ErrorKind::AuthenticationFailed => {
-            Error::Address(error.to_string().into())
+/// The part of an address that may be shown.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    rest.split(['/', '?']).next().unwrap_or_default()
+}
+
+impl std::fmt::Display for Whereabouts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::At(url) => f.write_str(host(url)),
+            Self::Named(sentinels) => sentinels.fmt(f),
+            Self::Node { node, .. } => node.fmt(f),
         }
-        _ if error.code() == Some("STALE") => Error::StaleEpoch(0),
-        _ => Error::Unavailable(error.to_string().into()),
-    }
-}
-
-/// Names the epoch that was refused.
-pub(super) fn at(epoch: Epoch, error: Error) -> Error {
-    match error {
-        Error::StaleEpoch(_) => Error::StaleEpoch(epoch.0),
-        other => other,
-    }
-}
-
-/// Reads `redis_version` out of INFO.
-pub(super) fn check_version(info: &str) -> Result<()> {
-    let found = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
-    let found = found.unwrap_or("of unknown version").trim();
-    let mut parts = found.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
-    if version >= NEEDED {
-        Ok(())
-    } else {
-        Err(Error::Version { found: found.into(), needed: NEEDED_TEXT })
     }
 }
 
@@ -71,11 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_and_strange_servers_are_refused() {
-        assert!(check_version("# Server\r\nredis_version:7.0.15\r\n").is_ok());
-        assert!(check_version("redis_version:6.2.0\r\n").is_ok());
-        for old in ["redis_version:6.0.16\r\n", "redis_version:5.0.7", "redis_version:x", ""] {
-            assert!(matches!(check_version(old), Err(Error::Version { .. })), "{old:?}");
+    fn only_the_host_is_shown() {
+        for url in ["redis://u:secret@a:1/2?protocol=resp3", "redis://:secret@a:1", "redis://a:1/0"]
+        {
+            assert_eq!(Whereabouts::At(url.into()).to_string(), "a:1", "{url}");
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use ::redis::{ScriptInvocation, Value};
+use ::redis::Value;
 use daegi_domain::{ItemChange, ItemId, ItemNews, LogPosition, Millis, Number, Policy, Said};
 use futures_util::future::try_join_all;
 
 use super::keys::PartitionKeys;
-use super::scripts::scripts;
+use super::scripts::{ScriptInvocation, scripts};
 use super::{RedisStore, fields, reply};
 use crate::model::{Catalogue, NewsOutcome, Put};
 use crate::{CHUNK, Result, partition_of};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::Policy;
-use daegi_store::{Error, Lease, RedisStore, SharedStore};
+use daegi_store::{Error, Lease, RedisStore, SharedStore, Store};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -77,4 +77,34 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
         assert!(lost.is_cancelled(), "{name}");
         assert!(Lease::try_acquire(&*store, ttl).await.unwrap().is_some(), "{name}");
     }
+}
+
+/// What must hold however Redis is run.
+pub(crate) const EVERYWHERE: &[fn()] = &[
+    only_one_replica_leads_and_a_release_hands_over_at_once,
+    a_stale_leader_cannot_admit,
+    a_held_lease_outlives_its_ttl_and_ends_when_told,
+];
+
+#[tokio::test]
+async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let open = || async { RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap() };
+    let (leader, standby, stranger) = (open().await, open().await, open().await);
+    for _ in 0..7 {
+        leader.begin_term().await.unwrap();
+    }
+    standby.ping().await.unwrap();
+    // A fail-over loses the count and one fence: who knows the epoch goes beyond it,
+    for key in ["daegi:{p00}:epoch", "daegi:{p02}:fence"] {
+        server.ask::<()>(&["DEL", key]).await.unwrap();
+    }
+    assert_eq!(standby.begin_term().await.unwrap().0, 8);
+    // and who does not know it learns it from the fences that are left.
+    server.ask::<()>(&["SET", "daegi:{p00}:epoch", "3"]).await.unwrap();
+    let epoch = stranger.begin_term().await.unwrap();
+    assert_eq!(epoch.0, 9);
+    stranger.put_item(&change("concert", Policy::default()), START).await.unwrap();
+    stranger.expire(epoch, &item("concert"), START).await.expect("it leads");
+    assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
 }

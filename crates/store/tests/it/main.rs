@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod fail_over;
 mod lease;
 mod news;
 mod opening;
+mod outage;
 mod rules;
 mod scripts;
+mod setups;
 mod specification;
 mod support;

@@ -75,3 +75,10 @@ async fn a_store_that_lost_its_items_has_not_read_the_log() {
     assert_eq!(store.catalogue("items/0").await.unwrap(), Catalogue::Unread);
     assert!(!store.end_catalogue("items/0").await.unwrap());
 }
+
+/// What must hold however Redis is run.
+pub(crate) const EVERYWHERE: &[fn()] = &[
+    an_older_version_changes_nothing_even_after_a_removal,
+    a_removal_without_a_version_counts_once_however_often_it_is_read,
+    a_store_that_lost_its_items_has_not_read_the_log,
+];

@@ -33,6 +33,20 @@ async fn a_wrong_address_and_a_closed_port_are_told_apart() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_run_another_way_is_told() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let host = server.url().replace("redis://", "");
+    for (address, told) in [
+        (format!("redis+cluster://{host}"), "no cluster"),
+        (format!("redis+sentinel://{host}/main"), "no sentinel knows the service main"),
+    ] {
+        let error = RedisStore::open(&address, PARTITIONS, SETTINGS).await.unwrap_err();
+        assert!(error.is_misconfigured(), "{address}: {error}");
+        assert!(error.to_string().contains(told), "{address}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn settings_count_on_the_first_start_only() {
     let Some(server) = daegi_testkit::redis_or_loud().await else {
         return;

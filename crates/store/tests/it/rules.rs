@@ -276,3 +276,19 @@ async fn events(store: &SharedStore) -> Vec<LineEvent> {
     }
     events
 }
+
+/// What must hold however Redis is run.
+pub(crate) const EVERYWHERE: &[fn()] = &[
+    numbers_are_dense_and_joining_again_keeps_the_place,
+    a_sold_out_line_is_kept_and_goes_on_where_it_stopped,
+    who_misses_their_turn_and_comes_back_in_time_is_served_first,
+    who_stays_away_is_abandoned_and_says_so_once,
+    the_sweep_takes_ghosts_out_of_the_middle,
+    an_expired_entry_frees_its_room_and_is_told,
+    the_queue_starts_by_itself_when_the_rate_is_used_up,
+    a_reset_sends_the_line_away_but_nobody_who_is_inside,
+    requeueing_gives_the_old_place_up,
+    a_full_outbox_holds_admission_until_it_drains,
+    the_outbox_is_read_on_behind_a_batch_that_may_be_gone,
+    a_reserved_line_is_seen_by_nobody_and_leaves_nothing,
+];

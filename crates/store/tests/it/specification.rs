@@ -14,22 +14,37 @@ mod world;
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
+use tokio::runtime::Runtime;
+
 use self::world::World;
+use crate::support::Setup;
 
 /// How many random histories `make test` runs.
 const HISTORIES: u32 = 500;
 
+/// How many of them on the set-ups with many processes, where commands are the same and only
+/// their way differs.
+const HISTORIES_ELSEWHERE: u32 = 40;
+
 #[test]
 fn redis_agrees_with_the_specification_on_random_histories() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let Some(server) = runtime.block_on(daegi_testkit::redis_or_loud()) else {
-        return;
-    };
-    let config = Config { cases: HISTORIES, max_shrink_iters: 4000, ..Config::default() };
+    if let Some(server) = runtime.block_on(daegi_testkit::redis_or_loud()) {
+        agrees(&runtime, &Setup::One(server), HISTORIES);
+    }
+}
+
+/// Runs random histories against a set-up and the specification.
+pub(crate) fn agrees_elsewhere(runtime: &Runtime, setup: &Setup) {
+    agrees(runtime, setup, HISTORIES_ELSEWHERE);
+}
+
+fn agrees(runtime: &Runtime, setup: &Setup, histories: u32) {
+    let config = Config { cases: histories, max_shrink_iters: 4000, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let outcome = runner.run(&history::history(), |history| {
         let run = async {
-            let mut world = World::new(&server).await;
+            let mut world = World::new(setup).await;
             for (step, op) in history.iter().enumerate() {
                 world.step(op).await.map_err(|wrong| format!("step {step}, {op:?}: {wrong}"))?;
             }
@@ -49,7 +64,8 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
     let Some(server) = daegi_testkit::redis_or_loud().await else {
         return;
     };
-    let mut world = World::new(&server).await;
+    let setup = Setup::One(server);
+    let mut world = World::new(&setup).await;
     let mut history = vec![Op::BeginTerm, Op::long_line()];
     history.extend(std::iter::repeat_n(Op::Crowd { item: 0, from: 0, count: 700 }, 1));
     history.push(Op::Crowd { item: 0, from: 500, count: 900 });

@@ -1,18 +1,65 @@
 //! What several suites share.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, UserId};
 use daegi_store::{MemoryStore, RedisStore, SharedStore};
-use daegi_testkit::Redis;
+use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 
 pub(crate) const PARTITIONS: u16 = 4;
 pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 3, tick_ms: 1000 };
 /// A Friday at eight.
 pub(crate) const START: u64 = 1_794_600_000_000;
 
+/// One of the ways people run Redis.
+pub(crate) enum Setup {
+    One(Redis),
+    Sentinel(RedisSentinel),
+    Cluster(RedisCluster),
+}
+
+thread_local! {
+    /// Where [`both`] finds its only store, for a suite that runs again on another set-up.
+    static ELSEWHERE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+impl Setup {
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::One(redis) => redis.url(),
+            Self::Sentinel(redis) => redis.url(),
+            Self::Cluster(redis) => redis.url(),
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) async fn flush(&self) {
+        match self {
+            Self::One(redis) => redis.ask::<()>(&["FLUSHALL"]).await.unwrap(),
+            Self::Sentinel(redis) => redis.flush().await.unwrap(),
+            Self::Cluster(redis) => redis.flush().await.unwrap(),
+        }
+    }
+
+    pub(crate) async fn store(&self) -> SharedStore {
+        Arc::new(RedisStore::open(&self.url(), PARTITIONS, SETTINGS).await.unwrap())
+    }
+}
+
+/// Runs a test again on another set-up; its [`both`] is this one store.
+pub(crate) fn again_at(url: &str, test: fn()) {
+    ELSEWHERE.set(Some(url.to_owned()));
+    test();
+    ELSEWHERE.set(None);
+}
+
 /// Both stores, each under its name; the server lives as long as the answer.
 pub(crate) async fn both() -> (Vec<(&'static str, SharedStore)>, Option<Redis>) {
+    if let Some(url) = ELSEWHERE.with_borrow(Clone::clone) {
+        let store = RedisStore::open(&url, PARTITIONS, SETTINGS).await.unwrap();
+        return (vec![("elsewhere", Arc::new(store))], None);
+    }
     let memory: SharedStore = Arc::new(MemoryStore::new(PARTITIONS, SETTINGS));
     let mut stores = vec![("memory", memory)];
     let server = daegi_testkit::redis_or_loud().await;

@@ -1,4 +1,4 @@
-//! As much of the Redis protocol as a fake needs: commands in, a bulk string out.
+//! As much of the Redis protocol as a fake and a proxy need: commands in, a bulk string out.
 
 use std::io::{self, ErrorKind};
 
@@ -19,6 +19,25 @@ where
         words.push(read_word(reader, length).await?);
     }
     Ok(Some(words))
+}
+
+/// The next command as the bytes it came in, or `None` when the client has gone.
+pub(crate) async fn read_frame<R>(reader: &mut R) -> io::Result<Option<Vec<u8>>>
+where
+    R: AsyncBufRead + Unpin,
+{
+    let Some(count) = read_length(reader, '*').await? else {
+        return Ok(None);
+    };
+    let mut frame = format!("*{count}\r\n").into_bytes();
+    for _ in 0..count {
+        let length = read_length(reader, '$').await?.ok_or(ErrorKind::UnexpectedEof)?;
+        frame.extend(format!("${length}\r\n").into_bytes());
+        let from = frame.len();
+        frame.resize(from + length + "\r\n".len(), 0);
+        reader.read_exact(&mut frame[from..]).await?;
+    }
+    Ok(Some(frame))
 }
 
 /// A bulk string.

@@ -1,6 +1,7 @@
-//! The test kit tested: a real Redis through an outage, a fake one, and a real Kafka.
+//! The test kit tested: a real Redis through an outage, with others, a fake one, and a real Kafka.
 
 mod kafka;
+mod redis_setups;
 
 use std::time::Duration;
 

@@ -91,3 +91,42 @@ async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
     ended.unwrap();
     shutdown.wait(SOON).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (listeners, people, services) = listeners().await;
+    let shutdown = Shutdown::new();
+    let config = config(&["--store", &redis.url()]);
+    let running = daegi_api::run(config, listeners, shutdown.clone());
+    let asking = async {
+        let ready = async || status(format!("http://{services}/readyz")).await == 200;
+        eventually(SOON, "ready", ready).await;
+        put_item(&redis).await;
+        let door = format!("http://{people}{}", line("concert"));
+        let client = reqwest::Client::new();
+        let join = async |user: &str| {
+            let began = Instant::now();
+            let answer = client.post(&door).header("user-id", user).send().await.unwrap();
+            (answer, began.elapsed())
+        };
+        assert_eq!(join("kim").await.0.status(), 201);
+
+        redis.pause().unwrap();
+        for _ in 0..5 {
+            let (refused, took) = join("lee").await;
+            assert_eq!(refused.status(), 503);
+            assert!(refused.headers().contains_key("retry-after"));
+            assert!(took < Duration::from_secs(2), "{took:?}");
+        }
+
+        redis.resume().unwrap();
+        // Perhaps with the place that was given when it woke up.
+        let joins = async || join("lee").await.0.status().is_success();
+        eventually(SOON, "people join again", joins).await;
+        shutdown.now();
+    };
+    let (ended, ()) = tokio::join!(running, asking);
+    ended.unwrap();
+    shutdown.wait(SOON).await.unwrap();
+}

@@ -6,6 +6,7 @@ mod activations;
 mod catalogue;
 mod demo;
 mod events;
+mod fail_over;
 mod fleet;
 mod line;
 mod member;

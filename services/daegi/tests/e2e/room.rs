@@ -32,8 +32,15 @@ impl Room {
 
     pub(crate) async fn open(name: &'static str, redis: Option<Redis>, args: &[&str]) -> Self {
         let store = redis.as_ref().map_or("memory".to_owned(), Redis::url);
+        let mut room = Self::open_at(name, &store, args).await;
+        room.redis = redis;
+        room
+    }
+
+    /// A room whose lines are at this address.
+    pub(crate) async fn open_at(name: &'static str, store: &str, args: &[&str]) -> Self {
         let any_port = "127.0.0.1:0";
-        let mut all = vec!["--store", &store, "--admin-token", ADMIN_TOKEN, "--tick-ms", "50"];
+        let mut all = vec!["--store", store, "--admin-token", ADMIN_TOKEN, "--tick-ms", "50"];
         all.extend(["--public-addr", any_port, "--internal-addr", any_port]);
         all.extend(["--token-count-to-move", "0"]);
         all.extend(args);
@@ -48,7 +55,8 @@ impl Room {
         let shutdown = Shutdown::new();
         let running = daegi::run(config, listeners, shutdown.clone());
         shutdown.spawn("daegi", async { running.await.unwrap() });
-        let room = Self { name, http: Client::new(), public, internal, redis, shutdown };
+        let (http, redis) = (Client::new(), None);
+        let room = Self { name, http, public, internal, redis, shutdown };
         let ready = || async {
             let answer = room.http.get(format!("{}/readyz", room.internal)).send().await;
             answer.is_ok_and(|answer| answer.status().is_success())
@@ -105,6 +113,13 @@ impl Room {
     pub(crate) async fn quota(&self, count: u32) {
         let body = json!({ "tokenCountToMove": count });
         self.admin(Method::PUT, "waiting-queue/token-count-to-move", body).await;
+    }
+
+    /// Whether this room's scheduler leads; not while the store is away.
+    pub(crate) async fn is_led(&self) -> bool {
+        let url = format!("{}/internal/admin/v1/leader", self.internal);
+        let answer = self.http.get(url).bearer_auth(ADMIN_TOKEN).send().await.unwrap();
+        answer.status().is_success() && answer.json::<Value>().await.unwrap()["leading"] == true
     }
 
     /// (waiting, entered) of one line.

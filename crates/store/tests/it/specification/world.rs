@@ -7,11 +7,10 @@ use daegi_domain::{
 use daegi_store::{
     DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Result, Store,
 };
-use daegi_testkit::Redis;
 
 use super::fairness::Fairness;
 use super::history::{News, Op};
-use crate::support::{PARTITIONS, SETTINGS, START, item, user};
+use crate::support::{PARTITIONS, SETTINGS, START, Setup, item, user};
 
 /// What went wrong, in words.
 pub(crate) type Wrong = String;
@@ -72,13 +71,12 @@ fn refused_alike<T>(
 }
 
 impl World {
-    pub(crate) async fn new(server: &Redis) -> Self {
-        let mut connection = server.connection().await.unwrap();
-        redis::cmd("FLUSHALL").query_async::<()>(&mut connection).await.unwrap();
+    pub(crate) async fn new(setup: &Setup) -> Self {
+        setup.flush().await;
         let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
         Self {
             memory: MemoryStore::new(PARTITIONS, SETTINGS),
-            redis: RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap(),
+            redis: RedisStore::open(&setup.url(), PARTITIONS, SETTINGS).await.unwrap(),
             now: START,
             tickets: vec![Vec::new(); items.len()],
             cursors: vec![DepartedCursor::default(); items.len()],

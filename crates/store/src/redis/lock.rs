@@ -1,0 +1,46 @@
+//! The lock behind the lease, on whichever server has its key now.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rslock::Lock;
+
+use super::keys;
+use super::link::Link;
+
+/// A lock manager that does not answer for so long is not asked again: rslock keeps a connection
+/// on which nothing is heard.
+const DOUBTFUL: Duration = Duration::from_millis(400);
+
+/// The one lock there is. It follows the link: after a fail-over it is asked for on the new master.
+#[derive(Debug, Clone)]
+pub struct RedisLock(Arc<Link>);
+
+impl RedisLock {
+    pub(super) fn new(link: Arc<Link>) -> Self {
+        Self(link)
+    }
+
+    /// Tries once; none if somebody holds it or the server is away.
+    pub(crate) async fn try_lock(&self, ttl: Duration) -> Option<Lock> {
+        let asked = Instant::now();
+        let manager = self.0.locks().await?;
+        // `lock` tries a bounded number of times; `acquire` would wait for ever.
+        let lock = manager.lock(keys::lease().as_bytes(), ttl).await.ok();
+        if lock.is_none() && asked.elapsed() > DOUBTFUL {
+            self.0.doubt_locks().await;
+        }
+        lock
+    }
+
+    /// Holds it for another while; none if it is lost.
+    pub(crate) async fn renew(&self, lock: &Lock, ttl: Duration) -> Option<Lock> {
+        self.0.locks().await?.extend(lock, ttl).await.ok()
+    }
+
+    pub(crate) async fn release(&self, lock: &Lock) {
+        if let Some(manager) = self.0.locks().await {
+            manager.unlock(lock).await;
+        }
+    }
+}
