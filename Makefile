@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test bench bench-kafka k6 lint fmt tools
+.PHONY: help run kafka test bench bench-kafka k6 page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -13,6 +13,7 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
+	web/test.sh
 
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
 	@infra/tools/wrk.sh
@@ -27,6 +28,10 @@ k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs a
 bench-kafka: tools ## relay and item sync beside a bare producer and consumer
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
+page: ## bundle the waiting page anew, after a change in web/ or sdk/
+	@infra/tools/node.sh
+	npm run --silent build
+
 lint: ## formatting, clippy and docs, warnings are errors
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -38,3 +43,5 @@ fmt: ## format everything
 tools: ## what the tests need beside cargo
 	@infra/tools/redis.sh
 	@infra/kafka/tools.sh
+	@infra/tools/node.sh
+	@infra/tools/browser.sh

@@ -10,6 +10,7 @@
 //! | [`pass`] | the short-lived proof of entry and its public keys |
 //! | [`item`] | what people wait for |
 //! | [`policy`] | the rules of one line |
+//! | [`look`] | how its waiting page looks |
 //! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
@@ -21,6 +22,7 @@ pub mod ids;
 pub mod item;
 pub mod line;
 pub mod liveness;
+pub mod look;
 pub mod pass;
 pub mod policy;
 pub mod rate;
@@ -34,6 +36,7 @@ pub use ids::{IdError, ItemId, Number, UserId};
 pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
 pub use line::{Departed, LineState, Settings};
 pub use liveness::SeenPage;
+pub use look::{Colour, Look, LookError};
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};

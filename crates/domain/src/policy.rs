@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{Look, LookError};
+
 /// How one line treats its people. Missing fields take their defaults; unknown ones are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -25,6 +27,8 @@ pub struct Policy {
     pub on_rejoin: OnRejoin,
     /// Where people go when it is their turn; `{pass}` and `{token}` are filled in.
     pub entry_url: Option<String>,
+    /// How the waiting page looks.
+    pub page: Look,
 }
 
 /// Whether everybody queues.
@@ -74,6 +78,9 @@ pub enum PolicyError {
     /// Too long to be an address.
     #[error("entryUrl has more than 2048 characters")]
     EntryUrlLength,
+    /// A page that cannot be shown.
+    #[error(transparent)]
+    Look(#[from] LookError),
 }
 
 impl Default for Policy {
@@ -88,6 +95,7 @@ impl Default for Policy {
             missed_keep_seconds: 300,
             on_rejoin: OnRejoin::Keep,
             entry_url: None,
+            page: Look::default(),
         }
     }
 }
@@ -119,6 +127,7 @@ impl Policy {
         if self.mode == Mode::Auto && self.tokens_per_tick == Some(0) {
             return Err(PolicyError::AutoWithoutRate);
         }
+        self.page.check()?;
         self.entry_url.as_deref().map_or(Ok(()), check_entry_url)
     }
 }

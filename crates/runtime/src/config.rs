@@ -70,6 +70,8 @@ pub struct Config {
     pub partitions: u8,
     /// With how many unpublished events admission pauses.
     pub outbox_max: u64,
+    /// How many people may listen to one api at once.
+    pub max_streams: usize,
     /// How long a shutdown waits for what is in flight.
     pub drain: Duration,
     /// Which logs are written, in the syntax of `EnvFilter`.
@@ -171,6 +173,7 @@ impl Config {
             lease: Duration::from_millis(options.lease_ms),
             partitions: options.partitions,
             outbox_max: options.outbox_max,
+            max_streams: options.max_streams as usize,
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,
             log_format: options.log_format,

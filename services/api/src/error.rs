@@ -53,6 +53,9 @@ pub enum Error {
     /// More people at once than this pod can queue.
     #[error("too many requests at once")]
     Overloaded,
+    /// Every stream this pod may have is taken.
+    #[error("too many people listen here at once, poll instead")]
+    TooManyListen,
 }
 
 impl Error {
@@ -61,8 +64,13 @@ impl Error {
         Self::Invalid(detail.into())
     }
 
+    /// Whether the same may well be answered a little later.
+    pub(crate) fn passes(&self) -> bool {
+        self.code() == Code::Unavailable
+    }
+
     /// The code, and with it the status, of each error.
-    fn code(&self) -> Code {
+    pub(crate) fn code(&self) -> Code {
         match self {
             Self::Invalid(_) | Self::Id(_) => Code::InvalidRequest,
             Self::NoToken | Self::Token(TokenError::Invalid) => Code::InvalidToken,
@@ -72,7 +80,9 @@ impl Error {
             Self::SoldOut => Code::SoldOut,
             Self::Restarted => Code::LineRestarted,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
-            Self::Store(_) | Self::Slow | Self::Overloaded => Code::Unavailable,
+            Self::Store(_) | Self::Slow | Self::Overloaded | Self::TooManyListen => {
+                Code::Unavailable
+            }
         }
     }
 

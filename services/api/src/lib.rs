@@ -21,6 +21,7 @@
 //! | `lines` | the lines in view, the heart of it |
 //! | `wire` | the JSON of the contract |
 //! | `warmup` | the first requests, before people come |
+//! | `wait_page` | what people see while they wait |
 //! | `openapi`, `docs_page` | the specification for programs and for people |
 //! | `error`, `patience`, `meters` | what goes wrong, how long to wait for it, what is counted |
 
@@ -34,6 +35,7 @@ mod operations;
 mod patience;
 mod room;
 mod service;
+mod wait_page;
 mod warmup;
 mod wire;
 

@@ -19,6 +19,8 @@ pub(crate) const ASK_BATCH: &str = "daegi_api_ask_batch_tickets";
 pub(crate) const REFRESH: &str = "daegi_api_refresh_seconds";
 /// Lines this pod keeps in view.
 pub(crate) const LINES: &str = "daegi_api_lines";
+/// People who listen now, by `kind`: `events` or `socket`.
+pub(crate) const STREAMS: &str = "daegi_api_streams";
 /// Marks of people seen that the store took, in pages.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 

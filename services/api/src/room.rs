@@ -4,20 +4,24 @@
 //! |---|---|
 //! | `room/join.rs` | join, leave |
 //! | `room/poll.rs` | poll, and waiting for news |
+//! | `room/follow.rs` | follow: one ticket's news as they come |
 //! | `room/entry.rs` | verify and complete, for the order service |
 //! | `room/answer.rs` | from what is known to the JSON of a ticket or a line |
 
 mod answer;
 mod entry;
+mod follow;
 mod join;
 mod poll;
 
 use std::sync::Arc;
 
-use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys};
+use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys, UserId};
 use daegi_runtime::{Clock, Shutdown};
 use daegi_store::SharedStore;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::error::{Error, Result};
 use crate::lines::Lines;
@@ -25,6 +29,8 @@ use crate::meters::Meters;
 use crate::service::ApiDeps;
 
 pub(crate) use entry::Proof;
+pub(crate) use follow::{Follower, Kind, News};
+pub(crate) use poll::Face;
 
 /// Everything the verbs need.
 pub(crate) struct Room {
@@ -34,6 +40,10 @@ pub(crate) struct Room {
     pub(crate) pass_keys: PassKeys,
     ticket_keys: TicketKeys,
     meters: Arc<Meters>,
+    /// One for every stream and socket that may be open.
+    streams: Arc<Semaphore>,
+    /// Shutdown waits for what holds a token of it.
+    tracker: TaskTracker,
     /// Cancelled when listeners close: nobody is kept waiting then.
     stop: CancellationToken,
 }
@@ -61,8 +71,15 @@ impl Room {
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
             meters,
+            streams: Arc::new(Semaphore::new(deps.max_streams)),
+            tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),
         }
+    }
+
+    /// Who holds a token, if it is genuine.
+    pub(crate) fn holder(&self, presented: &Presented) -> Option<UserId> {
+        self.believe(presented).ok().map(|ticket| ticket.user)
     }
 
     /// The ticket behind a token. Needs nothing but the keys, so forgeries cost next to nothing.

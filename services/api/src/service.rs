@@ -27,6 +27,8 @@ pub struct ApiDeps {
     pub pass_keys: PassKeys,
     /// Tells the time to the store.
     pub clock: Clock,
+    /// How many streams and sockets may be open at once; more are told to poll.
+    pub max_streams: usize,
     /// Turns ready once the warm-up is through, and stays so: while the store is away every pod
     /// answers 503 with `Retry-After`, which tells people more than a balancer without pods.
     pub health: health::Part,
@@ -87,6 +89,7 @@ fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
         ticket_keys: config.secrets.ticket_keys,
         pass_keys: config.secrets.pass_keys,
         clock: Clock::system(),
+        max_streams: config.max_streams,
         health,
     }
 }

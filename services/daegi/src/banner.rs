@@ -76,6 +76,7 @@ impl Banner {
         let Self { store, public, internal, .. } = self;
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;
+        writeln!(f, "  waiting page  {public}/wait/{}", self.item())?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
         if let Some(shop) = &self.shop {
             writeln!(f, "  orders        {shop}/orders  (the order service of the demo)")?;

@@ -123,6 +123,7 @@ fn start(
         ticket_keys: config.secrets.ticket_keys.clone(),
         pass_keys: config.secrets.pass_keys.clone(),
         clock: clock.clone(),
+        max_streams: config.max_streams,
         health: parts.api,
     };
     let consumer = ConsumerDeps {

@@ -93,6 +93,12 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) outbox_max: u64,
 
+    /// How many people may listen to one api at once, by server-sent events or WebSocket. More
+    /// are told to poll. Below the 20,000 connections of a listener, so that polls get through.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
+    #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub(super) max_streams: u32,
+
     /// How long a shutdown waits for requests in flight.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 10_000)]
     #[arg(value_parser = value_parser!(u64).range(0..=300_000))]

@@ -32,6 +32,10 @@ const HEAD_BUFFER: usize = 64 * 1024;
 /// The pause after an accept that failed for want of resources, such as file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a client may leave what was sent to it unconfirmed.
+#[cfg(target_os = "linux")]
+const UNCONFIRMED: Duration = Duration::from_secs(30);
+
 /// What one listener puts up with.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -110,6 +114,15 @@ async fn after_failed_accept(error: &io::Error) {
     }
 }
 
+/// A phone that lost its network says no goodbye. Without this the kernel would go on for a quarter
+/// of an hour, and whoever listens would count as there all the while.
+fn give_up_on_the_silent(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNCONFIRMED));
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
 /// One client's connection and what it needs to be served.
 struct Connection {
     peer: SocketAddr,
@@ -122,6 +135,7 @@ impl Connection {
     async fn serve(self, stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
         // Answers are small and awaited; waiting to fill a packet only adds latency.
         let _ = stream.set_nodelay(true);
+        give_up_on_the_silent(&stream);
         let alarm = Alarm::new(REQUEST_DEADLINE);
         let answer = service_fn(|request| self.answer(request, &alarm));
         let connection = http1::Builder::new()

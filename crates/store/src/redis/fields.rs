@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use daegi_domain::{Item, ItemId, ItemName, Mode, OnRejoin, Policy};
+use daegi_domain::{Item, ItemId, ItemName, Look, Mode, OnRejoin, Policy};
 
 use crate::{Error, Result};
 
@@ -35,7 +35,23 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("missedKeepSeconds", policy.missed_keep_seconds.to_string()),
         ("onRejoin", on_rejoin.to_owned()),
         ("entryUrl", optional(policy.entry_url.as_ref())),
+        ("page", page(&policy.page)),
     ]
+}
+
+/// One field: nothing in the store's scripts looks into it. Empty text is the look of every page.
+fn page(look: &Look) -> String {
+    let own = Some(look).filter(|look| **look != Look::default());
+    own.and_then(|look| serde_json::to_string(look).ok()).unwrap_or_default()
+}
+
+/// Items from before there was such a field have none.
+fn read_page(hash: &Hash) -> Result<Look> {
+    match hash.get("page").map(String::as_str) {
+        None | Some("") => Ok(Look::default()),
+        Some(json) => serde_json::from_str(json)
+            .map_err(|error| Error::corrupt(format!("an item whose page cannot be read: {error}"))),
+    }
 }
 
 /// The item in a hash; none if there is none or it was taken out.
@@ -65,6 +81,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
                 _ => OnRejoin::Keep,
             },
             entry_url: maybe(&hash, "entryUrl")?,
+            page: read_page(&hash)?,
         },
     }))
 }

@@ -3,11 +3,14 @@ use daegi_runtime::Code;
 use schemars::json_schema;
 
 use super::{Answer, Operation, Parameter, schema_of};
-use crate::http::{entry, queue, reading};
+use crate::http::{entry, live, queue, reading, wait};
 use crate::wire::{Complete, Completed, Join, Line, Ticket, Verdict, Verify, Wait};
 
 const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
+const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
+const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
 
@@ -39,6 +42,13 @@ const WAIT: Parameter = Parameter {
     about: "How long the answer may be held back until status, position or line state change.",
     schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
 };
+const LAST_EVENT: Parameter = Parameter {
+    name: "Last-Event-ID",
+    place: "header",
+    required: false,
+    about: "The id of the last event that was heard: it is not told again.",
+    schema: schema_of::<String>,
+};
 
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until it makes sense to ask again; while waiting only.")];
@@ -53,9 +63,10 @@ const ANY_TICKET: [Code; 6] = [
 
 /// Every route of the api, in the order in which a reader should meet them.
 pub(crate) fn operations() -> Vec<Operation> {
-    let people = [join(), poll(), leave(), line()];
+    let people = [join(), poll(), events(), socket(), leave(), line()];
+    let page = [wait_page(), wait_join(), wait_look(), wait_script(), wait_style()];
     let reading = [jwks(), document(), docs(), style()];
-    people.into_iter().chain([verify(), complete()]).chain(reading).collect()
+    people.into_iter().chain([verify(), complete()]).chain(page).chain(reading).collect()
 }
 
 fn join() -> Operation {
@@ -74,6 +85,22 @@ fn poll() -> Operation {
         .about("Ask again after `pollAfterMs`, or let the answer be held back with `waitMs`. Asking also tells that the person is still there.")
         .with([ITEM, TOKEN, WAIT, USER])
         .answers(ticket(200, "The ticket as it is now."))
+        .fails(ANY_TICKET)
+}
+
+fn events() -> Operation {
+    Operation::new(("get", EVENTS), ("events", "Follow a ticket as server-sent events"), live::events)
+        .about("Events named `ticket` whose data is the JSON of a poll: the first at once, then whenever it changes. A comment comes every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: come back then, the place is kept.")
+        .with([ITEM, TOKEN, LAST_EVENT, USER])
+        .answers(media("The stream.", "text/event-stream"))
+        .fails(ANY_TICKET)
+}
+
+fn socket() -> Operation {
+    Operation::new(("get", SOCKET), ("socket", "Follow a ticket over a WebSocket"), live::socket)
+        .about("Text messages with the JSON of a poll: the first at once, then whenever it changes. The server closes with 1000 after a final status, with 1012 and the reason `retry=<ms>` when the pod restarts, and with 1008 and the code of a problem when the ticket cannot be followed any more.")
+        .with([ITEM, TOKEN, USER])
+        .answers(Answer { status: 101, about: "The socket.", content: None, headers: &[] })
         .fails(ANY_TICKET)
 }
 
@@ -112,6 +139,42 @@ fn complete() -> Operation {
         .answers(json(200, "Whether this call ended it.", schema_of::<Completed>))
         .fails([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
         .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn wait_page() -> Operation {
+    let html = Some(("text/html", None));
+    Operation::new(("get", WAIT_PAGE), ("waitPage", "The waiting page"), wait::page)
+        .about("Joins by itself, shows where the person stands and goes to the item's `entryUrl` when it is their turn. In Korean and English, by `Accept-Language`.")
+        .with([ITEM])
+        .answers(media("The page.", "text/html"))
+        .answers(Answer { status: 404, about: "A page that says that there is no such item.", content: html, headers: &[] })
+        .answers(Answer { status: 503, about: "The page, which tries again by itself.", content: html, headers: &[] })
+}
+
+fn wait_join() -> Operation {
+    Operation::new(("post", WAIT_PAGE), ("waitJoin", "Join without scripts"), wait::join)
+        .about("What the page's form does in browsers without scripts: the ticket is kept in a cookie, and the page tells where it stands.")
+        .with([ITEM])
+        .answers(Answer { status: 303, about: "Back to the page.", content: None, headers: &[] })
+        .fails([Code::InvalidRequest])
+}
+
+fn wait_look() -> Operation {
+    let path = "/wait/{itemId}/look.css";
+    Operation::new(("get", path), ("waitLook", "The item's own colours"), wait::look)
+        .with([ITEM])
+        .answers(media("A style sheet.", "text/css"))
+        .fails([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_script() -> Operation {
+    Operation::new(("get", "/wait.js"), ("waitScript", "The script of the page"), wait::script)
+        .answers(media("A script.", "text/javascript"))
+}
+
+fn wait_style() -> Operation {
+    Operation::new(("get", "/wait.css"), ("waitStyle", "The style of the page"), wait::style)
+        .answers(media("A style sheet.", "text/css"))
 }
 
 fn jwks() -> Operation {

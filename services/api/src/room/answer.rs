@@ -40,7 +40,7 @@ impl Found {
         }
     }
 
-    fn status(self) -> Status {
+    pub(super) fn status(self) -> Status {
         match self {
             Self::Waiting { .. } => Status::Waiting,
             Self::Entered { .. } => Status::Enterable,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::{ItemId, Ticket};
+use daegi_domain::{ItemId, ItemName, LineState, Look, Ticket};
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::Found;
@@ -13,17 +13,34 @@ use crate::wire;
 
 /// How often a person who is kept waiting for news counts as seen. Half the shortest grace
 /// period, so that nobody misses their turn while they listen.
-const SEEN_EVERY: Duration = Duration::from_secs(5);
+pub(super) const SEEN_EVERY: Duration = Duration::from_secs(5);
 
 /// What a person sees at one moment.
-struct Sight {
-    view: Arc<View>,
-    found: Found,
+pub(super) struct Sight {
+    pub(super) view: Arc<View>,
+    pub(super) found: Found,
+}
+
+/// What an item shows of itself before anybody joins.
+pub(crate) struct Face {
+    pub(crate) name: ItemName,
+    pub(crate) look: Look,
+    pub(crate) state: LineState,
 }
 
 impl Sight {
     fn is_news_to(&self, other: &Self) -> bool {
         self.found != other.found || self.view.state != other.view.state
+    }
+
+    /// The same on every pod for everything that is the same to the person.
+    pub(super) fn id(&self) -> String {
+        let state = self.view.state;
+        match self.found {
+            Found::Waiting { position } => format!("WAITING.{position}.{state:?}"),
+            Found::Entered { expires_at, .. } => format!("ENTERED.{expires_at}.{state:?}"),
+            Found::Ended(reason) => format!("ENDED.{}", reason.code()),
+        }
     }
 }
 
@@ -53,7 +70,14 @@ impl Room {
         })
     }
 
-    async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {
+    /// What an item shows of itself.
+    pub(crate) async fn face(&self, item: &ItemId) -> Result<Face> {
+        let view = in_a_second(async { self.lines.view(item).await?.fresh().await }).await?;
+        let item = &view.line.item;
+        Ok(Face { name: item.name.clone(), look: item.policy.page.clone(), state: view.state })
+    }
+
+    pub(super) async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {
         let (view, standing) = in_a_second(line.find(ticket)).await?;
         let found = Found::told(standing, self.clock.now_ms())?;
         Ok(Sight { view, found })

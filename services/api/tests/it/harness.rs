@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::response::Response;
 use daegi_api::{Api, ApiDeps};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::http::{Guarded, guarded};
@@ -19,6 +20,8 @@ use crate::probe::Probe;
 pub(crate) const NOW: u64 = 1_800_000_000_000;
 /// Long enough for any machine; nothing waits for it to pass.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// Few, so that a test can open them all.
+pub(crate) const MAX_STREAMS: usize = 40;
 
 pub(crate) struct World {
     pub(crate) store: Arc<Probe>,
@@ -26,7 +29,7 @@ pub(crate) struct World {
     pub(crate) keys: TicketKeys,
     pub(crate) health: Health,
     pub(crate) shutdown: Shutdown,
-    public: Guarded,
+    pub(crate) public: Guarded,
     internal: Guarded,
 }
 
@@ -71,6 +74,7 @@ impl World {
             ticket_keys: keys.clone(),
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
+            max_streams: MAX_STREAMS,
             health: health.part("api"),
         };
         let Api { public, internal } = daegi_api::start(deps, &shutdown);
@@ -108,10 +112,15 @@ impl World {
         assert_eq!(done.admitted, people, "{done:?}");
     }
 
-    pub(crate) async fn call(&self, request: Request<Body>) -> Answer {
+    /// An answer whose body has not been read.
+    pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
         let is_internal = request.uri().path().starts_with("/internal");
         let router = if is_internal { &self.internal } else { &self.public };
-        let (parts, body) = router.answer(request).await.into_parts();
+        router.answer(request).await
+    }
+
+    pub(crate) async fn call(&self, request: Request<Body>) -> Answer {
+        let (parts, body) = self.raw(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Answer { status: parts.status, headers: parts.headers, text }

@@ -60,7 +60,8 @@ impl Pod {
         let shutdown = Shutdown::new();
         let health = Health::new(&shutdown).part("api");
         let (ticket_keys, pass_keys) = (TicketKeys::generate(), PassKeys::generate());
-        let deps = daegi_api::ApiDeps { store, ticket_keys, pass_keys, clock, health };
+        let max_streams = 0;
+        let deps = daegi_api::ApiDeps { store, ticket_keys, pass_keys, clock, max_streams, health };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-use daegi_domain::{Mode, OnRejoin, Policy};
+use daegi_domain::{Look, Mode, OnRejoin, Policy};
 use proptest::prelude::*;
 
 /// Something a product service said, and where.
@@ -94,6 +94,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                 missed_keep_seconds: [0, 40, 300][keep],
                 on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
                 entry_url: None,
+                page: Look { title: requeue.then(|| "Friday".into()), ..Look::default() },
             }
         })
 }

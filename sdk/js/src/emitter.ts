@@ -1,0 +1,20 @@
+type Listener<T> = (value: T) => void;
+
+/** Tells listeners about events whose names and values `Events` lists. */
+export class Emitter<Events> {
+  readonly #listeners = new Map<keyof Events, Set<Listener<never>>>();
+
+  /** Listens, and returns how to stop listening. */
+  on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
+    const all = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, all);
+    all.add(listener as Listener<never>);
+    return () => void all.delete(listener as Listener<never>);
+  }
+
+  protected emit<Name extends keyof Events>(name: Name, value: Events[Name]): void {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+      (listener as Listener<Events[Name]>)(value);
+    }
+  }
+}

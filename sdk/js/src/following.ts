@@ -1,0 +1,148 @@
+import { Emitter } from "./emitter.js";
+import { backoff, pause } from "./pause.js";
+import { ProblemError } from "./problem.js";
+import type { WaitingRoom } from "./room.js";
+import type { StreamMemory } from "./sse.js";
+import { readStream, StreamUnusable } from "./stream.js";
+import { isHidden, pauseUnlessShown } from "./visibility.js";
+import { isFinal, type Status, type Ticket } from "./wire.js";
+
+/** How the waiting room is reached now. */
+export interface Connection {
+  state: "live" | "polling" | "lost";
+  /** When the next attempt comes, while `lost`. */
+  retryInMs?: number;
+}
+
+export interface FollowEvents {
+  /** Something changed; the first comes at once. */
+  ticket: Ticket;
+  /** It is the person's turn. Once. */
+  enterable: Ticket;
+  /** The ticket has ended; nothing follows. */
+  end: Ticket;
+  connection: Connection;
+  /** The ticket cannot be followed: not genuine, of another line, or the line was restarted. */
+  problem: ProblemError;
+}
+
+/** How long polls are held back in a hidden tab. The server counts the person as seen all the while. */
+const HIDDEN_WAIT_MS = 25_000;
+/** How long to poll after the server had no stream to give. */
+const NO_STREAM_MS = 60_000;
+/** After so many failures in a row polls are tried. */
+const STREAM_TRIES = 3;
+/** What a stream that ended without a word about it is worth. */
+const RECONNECT_MS = 1_000;
+
+/** Follows one ticket: a stream where that works, polls where it does not, until it ends. */
+export class Following extends Emitter<FollowEvents> {
+  readonly #room: WaitingRoom;
+  readonly #token: string;
+  readonly #stopping = new AbortController();
+  readonly #memory: StreamMemory = { lastEventId: "", retryMs: null };
+  #status: Status | null = null;
+  #connection: Connection["state"] | null = null;
+  #streamFrom = 0;
+  #failures = 0;
+
+  constructor(room: WaitingRoom, token: string) {
+    super();
+    this.#room = room;
+    this.#token = token;
+    // After the caller has had a chance to listen.
+    queueMicrotask(() => void this.#run());
+  }
+
+  /** Ends following. The place is kept. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #run(): Promise<void> {
+    const signal = this.#stopping.signal;
+    while (!signal.aborted) {
+      try {
+        await (Date.now() >= this.#streamFrom ? this.#stream() : this.#poll());
+      } catch (error) {
+        if (!signal.aborted) await this.#failed(error);
+      }
+    }
+  }
+
+  async #stream(): Promise<void> {
+    const heard = (ticket: Ticket) => this.#tell(ticket, "live");
+    const answer = await this.#opened();
+    this.#connected("live");
+    await readStream(answer, this.#memory, heard, this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    // The server says how long when it knows, such as before a restart, spread over everybody.
+    const rest = this.#memory.retryMs ?? RECONNECT_MS;
+    this.#tellConnection({ state: "lost", retryInMs: rest });
+    await pause(rest, this.#stopping.signal);
+  }
+
+  async #opened(): Promise<Response> {
+    try {
+      return await this.#room.stream(this.#token, this.#memory.lastEventId, this.#stopping.signal);
+    } catch (error) {
+      // A pod that has no more streams to give still answers polls.
+      if (error instanceof ProblemError && error.status === 503) throw new StreamUnusable(false);
+      throw error;
+    }
+  }
+
+  async #poll(): Promise<void> {
+    // Browsers let timers of hidden tabs run once per minute, which may be too late for the
+    // place. A poll that is held back needs no timer, comes rarely, and counts all the while.
+    const wait = isHidden() && this.#status === "WAITING" ? HIDDEN_WAIT_MS : 0;
+    const ticket = await this.#room.poll(this.#token, wait, this.#stopping.signal);
+    this.#tell(ticket, "polling");
+    if (wait === 0 && !isFinal(ticket.status)) {
+      const rest = ticket.pollAfterMs || 5_000;
+      await pauseUnlessShown(rest, this.#stopping.signal);
+    }
+  }
+
+  async #failed(error: unknown): Promise<void> {
+    if (error instanceof StreamUnusable) {
+      this.#streamFrom = error.forGood ? Number.POSITIVE_INFINITY : Date.now() + NO_STREAM_MS;
+      return;
+    }
+    if (error instanceof ProblemError && !error.passes) {
+      this.stop();
+      this.emit("problem", error);
+      return;
+    }
+    const wait = backoff(this.#failures++);
+    const told = error instanceof ProblemError ? error.retryAfterMs : null;
+    // Something in between may know polls and no streams.
+    if (this.#failures === STREAM_TRIES) this.#streamFrom = Date.now() + NO_STREAM_MS;
+    const rest = Math.max(wait, told ?? 0);
+    this.#tellConnection({ state: "lost", retryInMs: rest });
+    await pauseUnlessShown(rest, this.#stopping.signal);
+  }
+
+  #tell(ticket: Ticket, state: "live" | "polling"): void {
+    this.#connected(state);
+    const before = this.#status;
+    this.#status = ticket.status;
+    this.emit("ticket", ticket);
+    if (ticket.status === "ENTERABLE" && before !== "ENTERABLE") this.emit("enterable", ticket);
+    if (isFinal(ticket.status)) {
+      this.stop();
+      this.emit("end", ticket);
+    }
+  }
+
+  #connected(state: "live" | "polling"): void {
+    this.#failures = 0;
+    this.#tellConnection({ state });
+  }
+
+  #tellConnection(connection: Connection): void {
+    const again = connection.state === this.#connection && connection.state !== "lost";
+    this.#connection = connection.state;
+    if (!again) this.emit("connection", connection);
+  }
+}

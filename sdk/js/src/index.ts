@@ -1,0 +1,11 @@
+// Waits in a line of a daegi waiting room. No dependencies.
+//
+//   const room = new WaitingRoom({ itemId: "concert" });
+//   const ticket = await room.join("kim");
+//   room.follow(ticket).on("enterable", (mine) => location.assign(mine.entryUrl ?? "/"));
+
+export { WaitingRoom, type RoomOptions } from "./room.js";
+export { Following, type Connection, type FollowEvents } from "./following.js";
+export { ProblemError, type ProblemCode } from "./problem.js";
+export type { Eta, Line, LineState, Status, Ticket } from "./wire.js";
+export { isFinal } from "./wire.js";

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Connection, Following, ProblemError, Ticket } from "../src/index.js";
+import { json, problem, room, stream, ticket } from "./server.js";
+
+const DONE = ticket({ status: "COMPLETED", position: 0 });
+
+/** Everything that is told until the end. */
+function story(following: Following): Promise<string[]> {
+  const told: string[] = [];
+  const shown = (ticket: Ticket) => `${ticket.status} ${ticket.position}`;
+  following.on("ticket", (ticket) => told.push(shown(ticket)));
+  following.on("enterable", (ticket) => told.push(`enterable ${ticket.pass}`));
+  following.on("connection", (connection: Connection) => told.push(connection.state));
+  return new Promise((resolve) => {
+    following.on("end", () => resolve([...told, "end"]));
+    following.on("problem", (problem: ProblemError) => resolve([...told, problem.code]));
+  });
+}
+
+test("a stream tells everything, and the turn once", async (context) => {
+  const line = await room(context, (request, response) => {
+    assert.match(String(request.url), /\/me\/events$/);
+    assert.equal(request.headers.authorization, "Bearer kim-concert-1");
+    const say = stream(response);
+    const enterable = ticket({ status: "ENTERABLE", position: 0, pass: "p" });
+    for (const told of [ticket(), ticket({ position: 4 }), enterable, enterable, DONE]) say(told);
+  });
+  assert.deepEqual(await story(line.follow(ticket())), [
+    "live",
+    "WAITING 5",
+    "WAITING 4",
+    "ENTERABLE 0",
+    "enterable p",
+    "ENTERABLE 0",
+    "COMPLETED 0",
+    "end",
+  ]);
+});
+
+test("a stream that breaks off is resumed where it was", async (context) => {
+  const seen: unknown[] = [];
+  const line = await room(context, (request, response) => {
+    seen.push(request.headers["last-event-id"]);
+    const say = stream(response);
+    if (seen.length === 1) {
+      say(ticket(), "five");
+      response.end();
+    } else say(DONE);
+  });
+  const told = await story(line.follow(ticket()));
+  assert.deepEqual(seen, [undefined, "five"]);
+  assert.deepEqual(told, ["live", "WAITING 5", "lost", "live", "COMPLETED 0", "end"]);
+});
+
+test("where streams do not work polls do, as often as the server says", async (context) => {
+  let polls = 0;
+  const line = await room(context, (request, response) => {
+    if (request.url?.endsWith("/events")) json(response, { not: "a stream" });
+    else json(response, ++polls < 3 ? ticket({ position: 9 - polls }) : DONE);
+  });
+  const told = await story(line.follow(ticket()));
+  assert.deepEqual(told, ["live", "polling", "WAITING 8", "WAITING 7", "COMPLETED 0", "end"]);
+});
+
+test("a server without streams to give is polled", async (context) => {
+  const line = await room(context, (request, response) => {
+    if (request.url?.endsWith("/events")) problem(response, 503, "UNAVAILABLE", 1);
+    else json(response, DONE);
+  });
+  assert.deepEqual(await story(line.follow(ticket())), ["polling", "COMPLETED 0", "end"]);
+});
+
+test("an outage is told and survived", async (context) => {
+  let asked = 0;
+  const line = await room(context, (request, response) => {
+    if (++asked < 3) request.socket.destroy();
+    else stream(response)(DONE);
+  });
+  const told = await story(line.follow(ticket()));
+  assert.deepEqual(told, ["lost", "lost", "live", "COMPLETED 0", "end"]);
+});
+
+test("a ticket that is not good any more ends it", async (context) => {
+  const line = await room(context, (_, response) => problem(response, 410, "LINE_RESTARTED"));
+  assert.deepEqual(await story(line.follow(ticket())), ["LINE_RESTARTED"]);
+});
+
+test("stopping is silent and closes the connection", async (context) => {
+  const closed = new Promise<void>((resolve, reject) => {
+    void room(context, (request, response) => {
+      request.socket.on("close", () => resolve());
+      stream(response)(ticket());
+    }).then((line) => {
+      const following = line.follow(ticket());
+      following.on("ticket", () => following.stop());
+      following.on("connection", ({ state }) => state === "lost" && reject(new Error("lost")));
+    });
+  });
+  await closed;
+});

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ProblemError } from "../src/index.js";
+import { json, problem, room, ticket } from "./server.js";
+
+test("joining names the person and returns the ticket", async (context) => {
+  const line = await room(context, (request, response) => {
+    assert.equal(request.method, "POST");
+    assert.equal(request.url, "/api/v1/item/concert/waiting-queue");
+    json(response, ticket({ userId: String(request.headers["user-id"]) }), 201);
+  });
+  assert.equal((await line.join("lee")).userId, "lee");
+});
+
+test("a token is never part of an address", async (context) => {
+  const asked: string[] = [];
+  const line = await room(context, (request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
+    if (request.method === "DELETE") response.writeHead(204).end();
+    else json(response, ticket());
+  });
+  await line.poll("secret", 20);
+  await line.leave("secret");
+  const me = "/api/v1/item/concert/waiting-queue/me";
+  assert.deepEqual(asked, [`GET ${me}?waitMs=20 Bearer secret`, `DELETE ${me} Bearer secret`]);
+});
+
+test("a refusal is a problem with its code", async (context) => {
+  const line = await room(context, (_, response) => problem(response, 409, "SOLD_OUT"));
+  await assert.rejects(line.join("kim"), (error) => {
+    assert.ok(error instanceof ProblemError);
+    assert.deepEqual([error.code, error.status, error.passes], ["SOLD_OUT", 409, false]);
+    return true;
+  });
+});
+
+test("trouble that is no problem of ours still says when to come back", async (context) => {
+  const line = await room(context, (_, response) => {
+    response.writeHead(502, { "retry-after": "2" }).end("<html>bad gateway");
+  });
+  await assert.rejects(line.line(), (error) => {
+    assert.ok(error instanceof ProblemError && error.passes);
+    return error.retryAfterMs === 2000;
+  });
+});
+
+test("time is the server's", async (context) => {
+  const line = await room(context, (_, response) => {
+    response.setHeader("date", "Fri, 01 Jan 2100 00:00:00 GMT");
+    json(response, {});
+  });
+  await line.line();
+  assert.equal(new Date(line.now()).getUTCFullYear(), 2100);
+});

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Following, type WaitingRoom } from "../src/index.js";
+import { json, room, ticket } from "./server.js";
+
+class Page extends EventTarget {
+  visibilityState = "visible";
+
+  turn(state: "hidden" | "visible"): void {
+    this.visibilityState = state;
+    this.dispatchEvent(new Event("visibilitychange"));
+  }
+}
+
+const page = new Page();
+Object.assign(globalThis, { document: page });
+
+const polling = (polled: (wait: number) => object) => (request: { url?: string }, response: never) => {
+  if (request.url?.endsWith("/events")) return json(response, {});
+  json(response, polled(Number(new URL(request.url ?? "", "http://x").searchParams.get("waitMs") ?? 0)));
+};
+
+test("a hidden tab lets polls be held back instead of trusting timers", async (context) => {
+  const waits: number[] = [];
+  const line: WaitingRoom = await room(
+    context,
+    polling((wait) => {
+      waits.push(wait);
+      if (waits.length === 1) page.turn("hidden");
+      return ticket(waits.length === 4 ? { status: "LEFT" } : {});
+    }) as never,
+  );
+  const following = new Following(line, "t");
+  await new Promise((end) => following.on("end", end));
+  assert.deepEqual(waits, [0, 25_000, 25_000, 25_000]);
+  page.turn("visible");
+});
+
+test("a tab that is shown again asks at once", async (context) => {
+  let polls = 0;
+  const line: WaitingRoom = await room(
+    context,
+    polling(() => (++polls === 1 ? ticket({ pollAfterMs: 3_600_000 }) : ticket({ status: "LEFT" }))) as never,
+  );
+  const following = new Following(line, "t");
+  following.on("ticket", () => setImmediate(() => page.turn("visible")));
+  await new Promise((end) => following.on("end", end));
+  assert.equal(polls, 2);
+});

@@ -1,0 +1,253 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use daegi_domain::{LineState, Ticket};
+use metrics::{Gauge, gauge};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::answer::Found;
+use super::poll::{SEEN_EVERY, Sight};
+use super::{Presented, Room};
+use crate::error::{Error, Result};
+use crate::lines::LineView;
+use crate::meters::STREAMS;
+use crate::patience::in_a_second;
+use crate::wire;
+
+/// Nobody hears more often that the place has changed; a turn or a line state is told at once.
+const PACE: Duration = Duration::from_secs(1);
+/// The longest silence. Shorter than what proxies take for the end of a connection.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How often an entry is looked at: only the store knows that it was completed.
+const ENTRY_EVERY: Duration = Duration::from_secs(15);
+/// When to come back after a restart, in milliseconds. Spread, so that everybody who was here
+/// does not fall on the next pod at the same moment.
+const COME_BACK_MS: std::ops::RangeInclusive<u64> = 1_000..=8_000;
+
+/// How a person listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Events,
+    Socket,
+}
+
+/// What a person who listens is told.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// The ticket as it is now. People with the same id have been told the same.
+    Ticket { id: String, ticket: Box<wire::Ticket> },
+    /// Nothing new, but we are still here.
+    Heartbeat,
+    /// This pod closes: come back after so many milliseconds.
+    ComeBack(u64),
+    /// The ticket cannot be followed any more.
+    Lost(Error),
+}
+
+/// Somebody who listens. Waits for nothing but the line in view, and keeps no news: whoever reads
+/// slowly is told what is true when they are ready, and not what was in between.
+pub(crate) struct Follower {
+    room: Arc<Room>,
+    line: Arc<LineView>,
+    ticket: Ticket,
+    token: String,
+    moves: watch::Receiver<()>,
+    /// What there is to tell at once.
+    first: Option<Sight>,
+    told: Told,
+    /// When to look again, whether the line moves or not.
+    look_at: Instant,
+    spoke_at: Instant,
+    over: bool,
+    _counted: Counted,
+}
+
+/// What the person knows.
+struct Told {
+    id: String,
+    found: Option<Found>,
+    state: LineState,
+    people: u64,
+    at: Instant,
+}
+
+/// A stream that is open: it has one of the permits, and shutdown waits for its goodbye.
+struct Counted {
+    open: Gauge,
+    _permit: OwnedSemaphorePermit,
+    _tracked: TaskTrackerToken,
+}
+
+impl Room {
+    /// Begins to tell somebody about their ticket. `last` is the id of what they heard last.
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        presented: Presented,
+        kind: Kind,
+        last: String,
+    ) -> Result<Follower> {
+        let ticket = self.believe(&presented)?;
+        let counted = self.count(kind)?;
+        let line = in_a_second(self.lines.view(&ticket.item)).await?;
+        // Before the first look, so that no change falls between both.
+        let moves = line.moves();
+        let first = self.look(&line, &ticket).await?;
+        let now = Instant::now();
+        let told = Told { id: last, found: None, state: first.view.state, people: 0, at: now };
+        Ok(Follower {
+            room: Arc::clone(self),
+            line,
+            ticket,
+            token: presented.token,
+            moves,
+            first: Some(first),
+            told,
+            look_at: now,
+            spoke_at: now,
+            over: false,
+            _counted: counted,
+        })
+    }
+
+    fn count(&self, kind: Kind) -> Result<Counted> {
+        let permit = Arc::clone(&self.streams).try_acquire_owned();
+        let permit = permit.map_err(|_| Error::TooManyListen)?;
+        let open = match kind {
+            Kind::Events => gauge!(STREAMS, "kind" => "events"),
+            Kind::Socket => gauge!(STREAMS, "kind" => "socket"),
+        };
+        open.increment(1);
+        Ok(Counted { open, _permit: permit, _tracked: self.tracker.token() })
+    }
+}
+
+impl Follower {
+    /// The next thing to tell; none after the last. May be dropped and called again: nothing is
+    /// lost, because whatever woke it is looked at first.
+    pub(crate) async fn next(&mut self) -> Option<News> {
+        if self.over {
+            return None;
+        }
+        let news = match self.first.take() {
+            Some(first) => self.begin(first),
+            None => self.listen().await,
+        };
+        self.spoke_at = Instant::now();
+        Some(news)
+    }
+
+    /// Somebody who comes back and knows it all already is only greeted.
+    fn begin(&mut self, first: Sight) -> News {
+        self.look_at = Instant::now() + self.rest(&first);
+        if first.id() == self.told.id {
+            self.remember(&first);
+            return News::Heartbeat;
+        }
+        self.tell(&first)
+    }
+
+    async fn listen(&mut self) -> News {
+        loop {
+            tokio::select! {
+                () = self.room.stop.cancelled() => return self.goodbye(),
+                // Only who waits can be told something by the line. Its task outlives it, so
+                // this never fails.
+                _ = self.moves.changed(), if self.waits() => self.look_at = Instant::now(),
+                () = sleep_until(self.look_at) => {}
+            }
+            if let Some(news) = self.look().await {
+                return news;
+            }
+        }
+    }
+
+    async fn look(&mut self) -> Option<News> {
+        let looked = self.room.look(&self.line, &self.ticket).await;
+        let silent = self.spoke_at.elapsed() >= HEARTBEAT;
+        match looked {
+            Ok(sight) => {
+                self.look_at = Instant::now() + self.rest(&sight);
+                self.weigh(&sight, silent)
+            }
+            // Trouble that passes is no reason to send a whole crowd to the door.
+            Err(error) if error.passes() => {
+                self.look_at = Instant::now() + SEEN_EVERY;
+                silent.then_some(News::Heartbeat)
+            }
+            Err(error) => {
+                self.over = true;
+                Some(News::Lost(error))
+            }
+        }
+    }
+
+    /// Whether what is seen is worth telling now.
+    fn weigh(&mut self, sight: &Sight, silent: bool) -> Option<News> {
+        let turned = self.told.state != sight.view.state
+            || self.told.found.map(Found::status) != Some(sight.found.status());
+        if turned {
+            return Some(self.tell(sight));
+        }
+        let since = self.told.at.elapsed();
+        if self.told.found != Some(sight.found) {
+            if since >= PACE {
+                return Some(self.tell(sight));
+            }
+            self.look_at = self.look_at.min(self.told.at + PACE);
+            return None;
+        }
+        // Those who come behind, and the time it will take, may be told late.
+        let grown = self.told.people != sight.view.people() && since >= SEEN_EVERY;
+        let moves = sight.found.is_waiting() && sight.view.state == LineState::Open;
+        if grown || (silent && moves) {
+            return Some(self.tell(sight));
+        }
+        silent.then_some(News::Heartbeat)
+    }
+
+    fn tell(&mut self, sight: &Sight) -> News {
+        self.remember(sight);
+        self.over = sight.found.status().is_final();
+        let token = self.token.clone();
+        let ticket = self.room.ticket_json(&self.ticket, token, &sight.view, sight.found);
+        News::Ticket { id: self.told.id.clone(), ticket: Box::new(ticket) }
+    }
+
+    fn remember(&mut self, sight: &Sight) {
+        self.told = Told {
+            id: sight.id(),
+            found: Some(sight.found),
+            state: sight.view.state,
+            people: sight.view.people(),
+            at: Instant::now(),
+        };
+    }
+
+    fn goodbye(&mut self) -> News {
+        self.over = true;
+        News::ComeBack(fastrand::u64(COME_BACK_MS))
+    }
+
+    fn waits(&self) -> bool {
+        self.told.found.is_none_or(Found::is_waiting)
+    }
+
+    /// How long nothing needs to be looked at. An entry ends on time.
+    fn rest(&self, sight: &Sight) -> Duration {
+        match sight.found {
+            Found::Entered { expires_at, .. } => {
+                let left = expires_at.saturating_sub(self.room.clock.now_ms());
+                ENTRY_EVERY.min(Duration::from_millis(left + 1))
+            }
+            Found::Waiting { .. } | Found::Ended(_) => SEEN_EVERY,
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.decrement(1);
+    }
+}

@@ -1,0 +1,75 @@
+//! Somebody who listens to server-sent events, through the router.
+
+use axum::body::Body;
+use axum::http::Method;
+use http_body_util::BodyExt;
+use serde_json::Value;
+
+use crate::harness::{World, request, ticket};
+
+/// An open stream, read piece by piece.
+pub(crate) struct Stream {
+    body: Body,
+    rest: String,
+}
+
+/// What a stream says between two empty lines.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) data: Option<Value>,
+    pub(crate) retry: Option<u64>,
+}
+
+impl World {
+    pub(crate) async fn listen(&self, item: &str, token: &str, last: Option<&str>) -> Stream {
+        let uri = format!("{}/events", ticket(item, token));
+        let headers: Vec<_> = last.map(|id| ("last-event-id", id)).into_iter().collect();
+        let answer = self.raw(request(Method::GET, &uri, &headers, "")).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        assert_eq!(answer.headers()["cache-control"], "no-store");
+        Stream { body: answer.into_body(), rest: String::new() }
+    }
+}
+
+impl Stream {
+    /// What is said next; none when the stream has ended.
+    pub(crate) async fn said(&mut self) -> Option<Said> {
+        loop {
+            if let Some((block, rest)) = self.rest.split_once("\n\n") {
+                let said = block.lines().fold(Said::default(), Said::with);
+                self.rest = rest.to_owned();
+                return Some(said);
+            }
+            let frame = self.body.frame().await?.unwrap();
+            self.rest += std::str::from_utf8(&frame.into_data().unwrap()).unwrap();
+        }
+    }
+
+    /// The next ticket, past heartbeats.
+    pub(crate) async fn ticket(&mut self) -> Value {
+        loop {
+            let said = self.said().await.unwrap();
+            if let Some(ticket) = said.data {
+                assert_eq!(said.name.as_deref(), Some("ticket"));
+                return ticket;
+            }
+        }
+    }
+}
+
+impl Said {
+    fn with(mut self, line: &str) -> Self {
+        let (field, value) = line.split_once(": ").unwrap_or((line, ""));
+        match field {
+            "id" => self.id = Some(value.to_owned()),
+            "event" => self.name = Some(value.to_owned()),
+            "data" => self.data = Some(serde_json::from_str(value).unwrap()),
+            "retry" => self.retry = Some(value.parse().unwrap()),
+            _ => assert_eq!(field, ":", "{line}"),
+        }
+        self
+    }
+}

@@ -1,0 +1,264 @@
+// The waiting page in a real browser, against the real binary.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { accessible, at, chromiumPath, launch, shows, Visitor } from "./browser.mjs";
+import { Shop } from "./shop.mjs";
+import { World } from "./world.mjs";
+
+const path = chromiumPath();
+let [browser, world, shop] = [];
+let items = 0;
+
+/** An item of a test's own, with people in its line. */
+async function line(people, policy = {}) {
+  const item = `item-${++items}`;
+  await world.stock(item, 1000);
+  await world.policy(item, { entryUrl: shop.entryUrl, ...policy });
+  await world.crowd(item, people);
+  return item;
+}
+
+const visitor = (options) => Visitor.of(browser, [world.origin], options);
+const customer = (options) => Visitor.of(browser, [world.origin, shop.origin], options);
+const told = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
+
+describe("the waiting page", { skip: !path }, () => {
+  before(async () => {
+    [browser, world, shop] = await Promise.all([launch(path), World.open(), Shop.open()]);
+  });
+  after(async () => {
+    await browser?.close();
+    await world?.end();
+    shop?.end();
+  });
+
+  test("joins, counts down and goes to the shop with a pass that verifies", async () => {
+    const item = await line(6, { tokensPerTick: 1, maxActive: 1 });
+    const person = await customer();
+    const page = await person.open(world.page(item));
+    await at(page, 6);
+    assert.match(await page.title(), /^No\. 6 · Friday 8 pm concert$/);
+    assert.equal(await page.locator("#ahead").textContent(), "5");
+    assert.equal(await page.locator("#behind").textContent(), "0");
+    await page.evaluate(() => {
+      globalThis.seen = [];
+      const note = () =>
+        globalThis.seen.push([
+          Number(document.getElementById("position").textContent),
+          Number(document.getElementById("bar").getAttribute("aria-valuenow")),
+        ]);
+      new MutationObserver(note).observe(document.getElementById("place"), { subtree: true, childList: true, attributes: true });
+    });
+    await world.policy(item, { maxActive: 3 });
+    await at(page, 4);
+    await world.policy(item, { maxActive: null });
+    await shows(page, "turn");
+    const seen = await page.evaluate(() => globalThis.seen);
+    for (let next = 1; next < seen.length; next++) {
+      assert.ok(seen[next][0] <= seen[next - 1][0], "nobody overtakes");
+      assert.ok(seen[next][1] >= seen[next - 1][1], "the bar never runs backwards");
+    }
+    assert.match(await page.title(), /Your turn/);
+    assert.match(await page.locator("#countdown").textContent(), /^(10:00|9:\d\d)$/);
+    await page.waitForURL(`${shop.origin}/enter?**`);
+    const pass = shop.passes.at(-1);
+    const claims = await shop.claims(pass, world.origin);
+    assert.equal(claims.aud, item);
+    assert.equal((await world.verify(item, pass)).valid, true);
+    await person.end();
+  });
+
+  test("a reload, a reopened tab and a second tab show the same place", async () => {
+    const item = await line(3);
+    const person = await visitor();
+    const first = await person.open(world.page(item));
+    await at(first, 4);
+    const token = () => first.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
+    const mine = await token();
+    await first.reload();
+    await at(first, 4);
+    const second = await person.open(world.page(item));
+    await at(second, 4);
+    await first.close();
+    const third = await person.open(world.page(item));
+    await at(third, 4);
+    assert.equal(await second.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`), mine);
+    assert.equal((await world.line(item)).waitingCount, 4, "and nobody took a second one");
+    await person.end();
+  });
+
+  test("paused and sold out are told, and the line goes on", async () => {
+    const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await shows(page, "waiting");
+    await world.admin("POST", `${item}/pause`);
+    await told(page, "The line is paused");
+    await shows(page, "still");
+    await accessible(page, "a paused line");
+    await world.stock(item, 0);
+    await told(page, "Sold out");
+    assert.match(await page.locator("#text").textContent(), /You keep your place/);
+    await world.stock(item, 1000);
+    await world.admin("POST", `${item}/resume`);
+    await shows(page, "waiting");
+    await person.end();
+  });
+
+  test("who comes to a sold-out line joins by itself when there is more", async () => {
+    const item = await line(0);
+    await world.stock(item, 0);
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await told(page, "Sold out");
+    await accessible(page, "sold out");
+    await world.stock(item, 5);
+    await at(page, 1);
+    await person.end();
+  });
+
+  test("leaving asks first, works by keyboard, and joining again begins at the end", async () => {
+    const item = await line(1);
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await at(page, 2);
+    await page.locator("#leave").focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Leave the line?" }).waitFor();
+    await accessible(page, "the question");
+    await page.keyboard.press("Escape");
+    await at(page, 2);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Leave", exact: true }).click();
+    await told(page, "You left the line");
+    await accessible(page, "an end");
+    await world.crowd(item, 1);
+    await page.getByRole("button", { name: "Join again" }).click();
+    await at(page, 3);
+    await person.end();
+  });
+
+  test("a line that is started anew is joined again, and that is said", async () => {
+    const item = await line(2);
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await at(page, 3);
+    await world.admin("POST", `${item}/reset`);
+    await at(page, 1);
+    await page.getByText("The line was started anew").waitFor();
+    await person.end();
+  });
+
+  test("where streams do not get through, polls do", async () => {
+    const item = await line(1);
+    const person = await customer();
+    await person.context.route("**/events", (route) => route.fulfill({ status: 503, body: "" }));
+    const page = await person.open(world.page(item));
+    await at(page, 2);
+    await world.policy(item, { tokensPerTick: 1 });
+    await page.waitForURL(`${shop.origin}/enter?**`);
+    await person.end();
+  });
+
+  test("whoever comes back from the shop is offered the way, not sent again", async () => {
+    const item = await line(0, { tokensPerTick: 1 });
+    const person = await customer();
+    const page = await person.open(world.page(item));
+    await page.waitForURL(`${shop.origin}/enter?**`);
+    await page.goto(world.page(item));
+    await shows(page, "turn");
+    const enter = page.getByRole("link", { name: "Continue" });
+    assert.ok((await enter.getAttribute("href")).startsWith(shop.origin));
+    await accessible(page, "the turn");
+    await enter.click();
+    await page.waitForURL(`${shop.origin}/enter?**`);
+    await person.end();
+  });
+
+  test("without scripts a person joins, waits and gets in", async () => {
+    const item = await line(1);
+    const person = await customer({ javaScriptEnabled: false });
+    const page = await person.open(world.page(item));
+    await told(page, "Friday 8 pm concert");
+    await page.getByRole("button", { name: "Join the line" }).click();
+    await told(page, "The line is paused");
+    assert.equal(await page.locator(".still strong").textContent(), "2");
+    await page.reload();
+    assert.equal(await page.locator(".still strong").textContent(), "2");
+    await world.policy(item, { tokensPerTick: 2 });
+    await page.waitForURL(`${shop.origin}/enter?**`, { timeout: 30_000 });
+    assert.equal((await world.verify(item, shop.passes.at(-1))).valid, true);
+    await person.end();
+  });
+
+  for (const [locale, headline] of [
+    ["ko-KR", "대기 중입니다"],
+    ["en-GB", "You are in line"],
+    ["fr-FR", "You are in line"],
+  ]) {
+    test(`a person who reads ${locale} reads "${headline}"`, async () => {
+      const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
+      await world.crowd(item, 1);
+      const person = await visitor({ locale });
+      const page = await person.open(world.page(item));
+      await told(page, headline);
+      assert.equal(await page.locator("html").getAttribute("lang"), locale === "ko-KR" ? "ko" : "en");
+      await person.end();
+    });
+  }
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`a phone shows all of it, in ${colorScheme}`, async () => {
+      const item = await line(2);
+      const person = await visitor({ viewport: { width: 390, height: 844 }, colorScheme, isMobile: true });
+      const page = await person.open(world.page(item));
+      await at(page, 3);
+      const [wide, high] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
+      assert.ok(wide <= 390 && high <= 844, `${wide} × ${high}: nobody has to scroll`);
+      await accessible(page, `a phone in ${colorScheme}`);
+      await person.end();
+    });
+  }
+
+  test("nothing foreign runs, and a broken line of script cannot be slipped in", async () => {
+    const item = await line(0);
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await at(page, 1);
+    const ran = await page.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "globalThis.foreign = true";
+      document.body.append(script);
+      return globalThis.foreign === true;
+    });
+    assert.equal(ran, false, "inline scripts are refused");
+    assert.equal(person.complaints.length, 1, "and only that one was");
+    person.complaints = [];
+    await person.end();
+  });
+
+  test("what the page says aloud is little", async () => {
+    const item = await line(8);
+    const person = await visitor();
+    const page = await person.open(world.page(item));
+    await at(page, 9);
+    await page.evaluate(() => {
+      globalThis.said = 0;
+      new MutationObserver(() => globalThis.said++).observe(document.getElementById("said"), { childList: true });
+    });
+    await world.policy(item, { tokensPerTick: 1, maxActive: 6 });
+    await at(page, 3);
+    const said = await page.evaluate(() => globalThis.said);
+    assert.ok(said <= 2, `${said} announcements for six places`);
+    await person.end();
+  });
+
+  test("an address that nobody knows is told kindly", async () => {
+    const person = await visitor();
+    const page = await person.open(world.page("nothing"));
+    await told(page, "Nothing to wait for");
+    await accessible(page, "an unknown item");
+    await person.end();
+  });
+});

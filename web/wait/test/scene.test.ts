@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Ticket } from "../../../sdk/js/src/index.js";
+import { outside, sceneOf } from "../src/scene.js";
+import { clock, etaWords, type Words } from "../src/words.js";
+import { readFileSync } from "node:fs";
+
+const words = JSON.parse(readFileSync("words/en.json", "utf8")) as Words;
+
+const TICKET: Ticket = {
+  itemId: "concert",
+  userId: "kim",
+  token: "t",
+  status: "WAITING",
+  position: 4,
+  waitingCount: 10,
+  lineState: "OPEN",
+  etaSeconds: { p50: 170, p90: 290 },
+  pollAfterMs: 1000,
+  pass: null,
+  passExpiresAt: null,
+  entryUrl: null,
+};
+
+test("somebody who waits sees where, and for how long", () => {
+  const scene = sceneOf(TICKET, words);
+  assert.equal(scene.kind, "waiting");
+  assert.deepEqual(scene.place, { position: 4, ahead: 3, behind: 6, eta: "3–5 minutes" });
+});
+
+test("a line that stands still says why, and keeps the place", () => {
+  for (const [lineState, headline] of [
+    ["PAUSED", "The line is paused"],
+    ["SOLD_OUT", "Sold out"],
+    ["DISABLED", "The line is closed"],
+    ["RECOVERING", "One moment, please"],
+  ] as const) {
+    const scene = sceneOf({ ...TICKET, lineState, etaSeconds: null }, words);
+    assert.deepEqual([scene.kind, scene.headline, scene.place?.position], ["still", headline, 4]);
+  }
+});
+
+test("every end has its own words", () => {
+  const ends = ["EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"] as const;
+  const scenes = ends.map((status) => sceneOf({ ...TICKET, status, position: 0 }, words));
+  assert.ok(scenes.every(({ kind }) => kind === "ended"));
+  assert.equal(new Set(scenes.map(({ headline }) => headline)).size, ends.length);
+});
+
+test("whoever cannot join is told why", () => {
+  assert.equal(outside("SOLD_OUT", words).headline, "Sold out");
+  assert.equal(outside("ITEM_NOT_FOUND", words).kind, "missing");
+  assert.equal(outside("UNAVAILABLE", words).kind, "outside");
+});
+
+test("times are told in words, as the server tells them", () => {
+  const eta = (p50: number, p90: number) => etaWords(words, { p50, p90 });
+  assert.equal(eta(10, 40), "Less than a minute");
+  assert.equal(eta(50, 60), "About a minute");
+  assert.equal(eta(298, 300), "About 5 minutes");
+  assert.equal(eta(5_000, 9_000), "1–3 hours");
+  assert.equal(etaWords(words, null), "Not known yet");
+  assert.deepEqual([clock(61_000), clock(3_661_000), clock(-5)], ["1:01", "1:01:01", "0:00"]);
+});
