@@ -2,13 +2,17 @@
 //!
 //! While a server answers, everybody may ask it, at the price of one atomic read. Once it fails
 //! the circuit is open: calls are refused at once, and after a pause one of them may try. If that
-//! one fails, the pause grows; if it is answered, the circuit is closed again. Nothing runs in the
-//! background: a server that nobody asks is not asked.
+//! one fails, the pause grows; if it is answered, the circuit is closed again. Whoever comes
+//! meanwhile waits for what becomes of it: many calls may be parts of one, which would end with the
+//! first that is refused, and take the one that tries with it. Nothing runs in the background: a
+//! server that nobody asks is not asked.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
 use super::backoff;
 
@@ -17,6 +21,8 @@ use super::backoff;
 pub(super) struct Circuit {
     open: AtomicBool,
     state: Mutex<State>,
+    /// Told when it is known what became of the call that tried.
+    told: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -37,22 +43,49 @@ pub(super) struct Pass<'a> {
     tries: bool,
 }
 
+/// Whose turn it is.
+enum Turn {
+    Passes { tries: bool },
+    SomebodyTries,
+    TooEarly,
+}
+
 impl Circuit {
     /// Leave to ask; none while the circuit is open and it is nobody's turn to try.
-    pub(super) fn pass(&self) -> Option<Pass<'_>> {
+    pub(super) async fn pass(&self, deadline: Instant) -> Option<Pass<'_>> {
         if !self.is_open() {
             return Some(Pass { circuit: self, tries: false });
         }
+        timeout_at(deadline, self.turn()).await.unwrap_or(None)
+    }
+
+    async fn turn(&self) -> Option<Pass<'_>> {
+        loop {
+            let mut told = pin!(self.told.notified());
+            // Counts from here on, or what is told before it is awaited would be missed.
+            told.as_mut().enable();
+            match self.turn_now() {
+                Turn::Passes { tries } => return Some(Pass { circuit: self, tries }),
+                Turn::TooEarly => return None,
+                Turn::SomebodyTries => told.await,
+            }
+        }
+    }
+
+    fn turn_now(&self) -> Turn {
         let mut state = self.state();
         // Closed in this very moment by whoever tried.
         if !self.is_open() {
-            return Some(Pass { circuit: self, tries: false });
+            return Turn::Passes { tries: false };
         }
-        let may_try = state.try_at.is_some_and(|at| at <= Instant::now());
-        may_try.then(|| {
-            state.try_at = None;
-            Pass { circuit: self, tries: true }
-        })
+        match state.try_at {
+            None => Turn::SomebodyTries,
+            Some(at) if at <= Instant::now() => {
+                state.try_at = None;
+                Turn::Passes { tries: true }
+            }
+            Some(_) => Turn::TooEarly,
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -73,6 +106,7 @@ impl Pass<'_> {
         let mut state = self.circuit.state();
         *state = State::default();
         self.circuit.open.store(false, Ordering::Release);
+        self.circuit.told.notify_waiters();
         true
     }
 
@@ -84,6 +118,7 @@ impl Pass<'_> {
         if !was_open || std::mem::take(&mut self.tries) {
             state.failures = state.failures.saturating_add(1);
             state.try_at = Some(Instant::now() + backoff::pause(state.failures));
+            self.circuit.told.notify_waiters();
         }
         !was_open
     }
@@ -94,6 +129,7 @@ impl Drop for Pass<'_> {
     fn drop(&mut self) {
         if self.tries {
             self.circuit.state().try_at = Some(Instant::now());
+            self.circuit.told.notify_waiters();
         }
     }
 }
@@ -106,34 +142,39 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(2);
 
-    fn fail(circuit: &Circuit) -> bool {
-        circuit.pass().unwrap().failed()
+    /// What a call gets that does not wait.
+    async fn pass(circuit: &Circuit) -> Option<Pass<'_>> {
+        circuit.pass(Instant::now()).await
+    }
+
+    async fn fail(circuit: &Circuit) -> bool {
+        pass(circuit).await.unwrap().failed()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_failure_opens_it_one_call_tries_and_an_answer_closes_it() {
         let circuit = Circuit::default();
-        let (first, second) = (circuit.pass().unwrap(), circuit.pass().unwrap());
+        let (first, second) = (pass(&circuit).await.unwrap(), pass(&circuit).await.unwrap());
         assert!(first.failed(), "this is news");
         assert!(!second.failed(), "this is not");
-        assert!(circuit.pass().is_none());
+        assert!(pass(&circuit).await.is_none());
 
         tokio::time::advance(LONG).await;
-        let tries = circuit.pass().unwrap();
-        assert!(circuit.pass().is_none(), "one at a time");
+        let tries = pass(&circuit).await.unwrap();
+        assert!(pass(&circuit).await.is_none(), "one at a time");
         assert!(tries.answered());
         assert!(!circuit.is_open());
-        assert!(!circuit.pass().unwrap().answered(), "everything as ever");
+        assert!(!pass(&circuit).await.unwrap().answered(), "everything as ever");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_longer_it_lasts_the_fewer_try() {
         let circuit = Circuit::default();
-        fail(&circuit);
+        fail(&circuit).await;
         let mut tries = 0;
         for _ in 0..10_000 {
             tokio::time::advance(Duration::from_millis(1)).await;
-            if let Some(pass) = circuit.pass() {
+            if let Some(pass) = pass(&circuit).await {
                 tries += 1;
                 pass.failed();
             }
@@ -144,19 +185,42 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_try_that_is_dropped_leaves_its_turn_to_the_next() {
         let circuit = Circuit::default();
-        fail(&circuit);
+        fail(&circuit).await;
         tokio::time::advance(LONG).await;
-        drop(circuit.pass().unwrap());
+        drop(pass(&circuit).await.unwrap());
         assert!(circuit.is_open());
-        assert!(circuit.pass().unwrap().answered());
+        assert!(pass(&circuit).await.unwrap().answered());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_late_answer_of_a_call_from_before_does_not_close_it() {
         let circuit = Circuit::default();
-        let early = circuit.pass().unwrap();
-        fail(&circuit);
+        let early = pass(&circuit).await.unwrap();
+        fail(&circuit).await;
         assert!(!early.answered());
         assert!(circuit.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_comes_while_one_tries_waits_for_the_outcome() {
+        let circuit = Circuit::default();
+        fail(&circuit).await;
+        tokio::time::advance(LONG).await;
+        let deadline = Instant::now() + LONG;
+        let tries = pass(&circuit).await.unwrap();
+        let ((), waits) = tokio::join!(async { assert!(tries.answered()) }, circuit.pass(deadline));
+        assert!(!waits.unwrap().answered(), "closed before");
+
+        fail(&circuit).await;
+        tokio::time::advance(LONG).await;
+        let tries = pass(&circuit).await.unwrap();
+        let (_, waits) =
+            tokio::join!(async { tries.failed() }, circuit.pass(Instant::now() + LONG));
+        assert!(waits.is_none(), "it failed again");
+
+        tokio::time::advance(LONG).await;
+        let tries = pass(&circuit).await.unwrap();
+        let ((), waits) = tokio::join!(async { drop(tries) }, circuit.pass(Instant::now() + LONG));
+        assert!(waits.unwrap().answered(), "the turn of who gave up is theirs");
     }
 }

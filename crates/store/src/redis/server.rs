@@ -63,7 +63,7 @@ impl Server {
         manner: Manner,
         deadline: Instant,
     ) -> Result<Value, Failure> {
-        let Some(pass) = self.circuit.pass() else {
+        let Some(pass) = self.circuit.pass(deadline).await else {
             return Err(Failure::away(self, "it did not answer lately"));
         };
         let contact = match self.contact(deadline).await {
@@ -119,7 +119,7 @@ impl Server {
         if let Some(contact) = self.current() {
             return Ok(contact);
         }
-        let Some(pass) = self.circuit.pass() else {
+        let Some(pass) = self.circuit.pass(deadline).await else {
             return Err(Failure::away(self, "it did not answer lately"));
         };
         // Being reached does not mean to serve, so an open circuit stays open.

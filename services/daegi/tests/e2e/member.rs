@@ -50,13 +50,15 @@ impl Fleet {
         self
     }
 
-    /// The same with Kafka, its topics under these names.
+    /// The same with Kafka, its topics under these names. The group is theirs, too: others who read
+    /// other topics under the same name would take part in each other's rebalancing.
     pub(crate) fn with_kafka(mut self, brokers: &str, topics: &Topics) -> Self {
         for topic in Topic::ALL {
             let event_type = topic.event_type().replace('.', "_").to_uppercase();
             self = self.with(&format!("DAEGI_TOPIC_{event_type}"), topics.name(topic));
         }
-        self.with("DAEGI_KAFKA", brokers)
+        let group = format!("readers of {}", topics.name(Topic::ItemChanged));
+        self.with("DAEGI_KAFKA", brokers).with("DAEGI_CONSUMER_GROUP", &group)
     }
 
     pub(crate) fn start(&self, name: &str) -> Member {
