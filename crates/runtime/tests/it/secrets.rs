@@ -99,7 +99,7 @@ fn a_refused_secret_is_not_repeated() {
         ("ticket-secrets", "1:c0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeXc0ffeeX", "c0ffee"),
         ("pass-key", "MC4CAQAwBQYDK2VwBCIEINTuctv5", "MC4CAQ"),
         ("pass-key", &broken_pem, "MC4CAQ"),
-        ("store", "redis+cluster://user:hunter2@a", "hunter2"),
+        ("store", "redis+sentinel://user:hunter2@a", "hunter2"),
         ("store", "postgres://user:hunter2@a", "hunter2"),
     ] {
         let line = refusal(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
