@@ -121,7 +121,8 @@ async fn many_who_ask_at_once_are_all_told_in_time_and_do_not_become_a_storm() {
         });
     }
     let told: usize = asking.join_all().await.into_iter().sum();
-    assert!(told >= 200 * 20, "{told}: most are told at once");
+    // Who comes while one tries is told with it, everybody else at once.
+    assert!(told >= 200 * 3, "{told}: nobody waits for more than one who tries");
     let sent = proxy.commands() - before;
     assert!(sent <= 200 + 60, "{sent} commands: one each, and then only those who try");
     proxy.set_mood(Mood::Through);
