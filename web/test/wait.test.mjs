@@ -60,7 +60,8 @@ describe("the waiting page", { skip: !path }, () => {
       assert.ok(seen[next][1] >= seen[next - 1][1], "the bar never runs backwards");
     }
     assert.match(await page.title(), /Your turn/);
-    assert.match(await page.locator("#countdown").textContent(), /^(10:00|9:\d\d)$/);
+    // The server tells its time in whole seconds, so the page may be one behind.
+    assert.match(await page.locator("#countdown").textContent(), /^(10:0[01]|9:\d\d)$/);
     await page.waitForURL(`${shop.origin}/enter?**`);
     const pass = shop.passes.at(-1);
     const claims = await shop.claims(pass, world.origin);
