@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use daegi_testkit::{eventually, redis_cluster_or_loud, redis_sentinel_or_loud};
+use daegi_testkit::{Redis, eventually, redis_cluster_or_loud, redis_sentinel_or_loud};
 use reqwest::{Client, Response, StatusCode};
 use tokio::task::JoinSet;
 
@@ -104,11 +104,18 @@ async fn survives(name: &'static str, store: &str, kill: impl AsyncFnOnce()) {
     room.close().await;
 }
 
+/// Once its replica has the items: one that is promoted without them answers that there are none.
+async fn dies(master: &mut Redis) {
+    let replicas: u64 = master.ask(&["WAIT", "1", "10000"]).await.unwrap();
+    assert!(replicas > 0, "no replica has caught up");
+    master.stop();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_master_dies_under_load() {
     let Some(mut redis) = redis_sentinel_or_loud().await else { return };
     let url = redis.url();
-    survives("sentinel", &url, async || redis.master().await.unwrap().stop()).await;
+    survives("sentinel", &url, async || dies(redis.master().await.unwrap()).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,5 +123,5 @@ async fn a_cluster_master_dies_under_load() {
     let Some(mut redis) = redis_cluster_or_loud().await else { return };
     let url = redis.url();
     // The one with the lease, so that leading fails over, too.
-    survives("cluster", &url, async || redis.master_of("{p00}").await.unwrap().stop()).await;
+    survives("cluster", &url, async || dies(redis.master_of("{p00}").await.unwrap()).await).await;
 }
