@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const ADMIN = "admin-token-of-the-browser-tests";
+export const ADMIN = "admin-token-of-the-browser-tests";
 /** The same for all rooms: one that is killed and started again must know its tickets. */
 const { privateKey } = generateKeyPairSync("ed25519");
 const PASS_KEY = privateKey.export({ type: "pkcs8", format: "pem" });

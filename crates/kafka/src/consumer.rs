@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{Publisher, Result, client};
 use catch_up::CatchUp;
 pub use incoming::Incoming;
+pub use member::Lag;
 use member::Member;
 use partition::Work;
 
@@ -154,6 +155,12 @@ impl<E: Effect> Consumer<E> {
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
         let work = Work::new(effect, Publisher::new(&brokers)?, topics);
         Ok(Self { consumer: Arc::new(consumer), work, catch_up: CatchUp::default() })
+    }
+
+    /// How far it is behind.
+    #[must_use]
+    pub fn lag(&self) -> Lag {
+        Lag(Arc::clone(self.consumer.context()))
     }
 
     /// Reads until told to stop; what is under way then is finished, unless it waits for
