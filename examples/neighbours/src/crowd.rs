@@ -65,19 +65,19 @@ pub struct Line {
 }
 
 impl Crowd {
-    /// A crowd of 250 for this item, a few of them unreliable.
+    /// A crowd of 150 for this item, a few of them unreliable, and one after the other later on.
     #[must_use]
     pub fn new(api: &str, shop: &str, item: ItemId) -> Self {
         Self {
             api: api.to_owned(),
             shop: shop.to_owned(),
             item,
-            size: 250,
-            rush: Duration::from_secs(20),
-            trickle: Duration::from_secs(2),
+            size: 150,
+            rush: Duration::from_secs(15),
+            trickle: Duration::from_millis(400),
             leave_percent: 5,
             vanish_percent: 5,
-            thinking_ms: 1000..=3000,
+            thinking_ms: 2000..=5000,
         }
     }
 
