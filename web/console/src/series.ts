@@ -11,6 +11,8 @@ export type Drawn = [number[], ...(number | null)[][]];
 const SECOND = 1000;
 /** Speeds are means over so long: ticks must not look like waves. */
 const SMOOTH = 5 * SECOND;
+/** What is rare is counted over so long. */
+export const MINUTE = 60 * SECOND;
 /** Conversion is that of so long. */
 const CONVERSION = 300 * SECOND;
 /** So much is kept in the page. */
@@ -45,9 +47,9 @@ function* pairs(points: readonly Point[], span: number): Generator<[Point, Point
   }
 }
 
-/** How fast a figure that only grows does so, per second times `per`. */
-export function speed(points: readonly Point[], figure: keyof Figures, per = 1): (number | null)[] {
-  return Array.from(pairs(points, SMOOTH), ([now, before]) => {
+/** How fast a figure that only grows does so, per second times `per`, as a mean over `span`. */
+export function speed(points: readonly Point[], figure: keyof Figures, per = 1, span = SMOOTH): (number | null)[] {
+  return Array.from(pairs(points, span), ([now, before]) => {
     if (!before) return null;
     const grown = now[figure] - before[figure];
     // A line that was created anew counts from 0 again.

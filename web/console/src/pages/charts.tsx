@@ -2,10 +2,10 @@
 // answer is a point.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type LineHistory, type LineNow, linePath } from "../api.js";
+import { type Figures, type LineHistory, type LineNow, linePath } from "../api.js";
 import { Chart, type Series } from "../chart.js";
 import { count, rate, share } from "../format.js";
-import { added, conversions, type Drawn, levels, past, type Point, present, speed, times } from "../series.js";
+import { added, conversions, type Drawn, levels, MINUTE, past, type Point, present, speed, times } from "../series.js";
 import { type Key, say } from "../words.js";
 import type { PageProps } from "./page.js";
 
@@ -23,6 +23,8 @@ interface Plan {
 const whole = (value: number | null) => (value === null ? "–" : count(Math.round(value)));
 const series = (key: Key, colour: Series["colour"], fill = false): Series => ({ label: say(key), colour, fill });
 
+const lost = (points: Point[], figure: keyof Figures) => speed(points, figure, 60, MINUTE);
+
 const PLANS: Plan[] = [
   { title: "chartWaiting", series: [series("waiting", "--one", true)], draw: (points) => [levels(points, "waiting")], show: whole },
   { title: "chartInside", series: [series("inside", "--one", true)], draw: (points) => [levels(points, "entered")], show: whole },
@@ -35,7 +37,7 @@ const PLANS: Plan[] = [
   {
     title: "chartLost",
     series: [series("abandoned", "--three"), series("left", "--two"), series("expired", "--one")],
-    draw: (points) => [speed(points, "abandoned", 60), speed(points, "left", 60), speed(points, "expired", 60)],
+    draw: (points) => [lost(points, "abandoned"), lost(points, "left"), lost(points, "expired")],
     show: rate,
   },
   { title: "chartConversion", series: [series("conversion", "--one", true)], draw: (points) => [conversions(points)], show: share },

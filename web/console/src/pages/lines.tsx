@@ -11,6 +11,7 @@ import { type Key, say, sayOf } from "../words.js";
 import { Lost, type PageProps } from "./page.js";
 
 const PAGE = 50;
+const NUMBERS = new Set(["waiting", "entered", "rate", "eta", "stock"]);
 const COLUMNS: [string, Key][] = [
   ["name", "line"],
   ["state", "state"],
@@ -40,7 +41,7 @@ export function Lines({ watch }: PageProps) {
       <Lost lost={lost} />
       <h1 class="unseen">{say("allLines")}</h1>
       <Glance overview={data} />
-      <section class="card" aria-labelledby="settings">
+      <section class="card settings" aria-labelledby="settings">
         <h2 id="settings">{say("settings")}</h2>
         <div class="controls">
           <NumberControl
@@ -144,7 +145,7 @@ function Table({ lines, sort, setSort }: { lines: LineView[]; sort: string; setS
         <thead>
           <tr>
             {COLUMNS.map(([name, key]) => (
-              <th key={name} scope="col" class={name} aria-sort={sort === name ? order : "none"}>
+              <th key={name} scope="col" class={NUMBERS.has(name) ? "number" : ""} aria-sort={sort === name ? order : "none"}>
                 <button type="button" onClick={() => setSort(name)}>
                   {say(key)}
                 </button>
