@@ -33,7 +33,7 @@ async function picture(name, place, options, prepare) {
   const person = await Visitor.of(browser, [world.internal, world.origin], options);
   const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
   await page.goto(`${world.internal}/admin/${place}`);
-  await page.locator("main .figures").waitFor();
+  await page.locator(place === "#/" ? "main .lines" : "header.line").waitFor();
   await prepare?.(page);
   await page.waitForTimeout(4000);
   await page.screenshot({ path: `${folder}/${name}.png`, fullPage: Boolean(options.fullPage) });
@@ -50,9 +50,9 @@ await shop.context.close();
 const kim = { authorization: `Bearer ${ADMIN}`, "x-operator": "Kim", "content-type": "application/json" };
 const change = (path, method, body) =>
   fetch(`${world.internal}/internal/admin/v1/${path}`, { method, headers: kim, body: JSON.stringify(body) });
-await change("waiting-item/concert/policy", "PATCH", { maxActive: 12 });
+await change("waiting-item/concert/policy", "PATCH", { maxActive: 24 });
 await new Promise((later) => setTimeout(later, PAST_MS / 2));
-await change("waiting-item/concert/policy", "PATCH", { maxActive: 10 });
+await change("waiting-item/concert/policy", "PATCH", { maxActive: 20 });
 await change("waiting-queue/token-count-to-move", "PUT", { tokenCountToMove: 8 });
 await new Promise((later) => setTimeout(later, Math.max(0, PAST_MS - (Date.now() - began))));
 

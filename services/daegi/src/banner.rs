@@ -140,9 +140,9 @@ impl Banner {
         writeln!(f, "  {desk}/orders")?;
         writeln!(
             f,
-            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets ten"
+            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets"
         )?;
-        writeln!(f, "  in at a time, and an order service sells to whoever brings a pass.\n")
+        writeln!(f, "  twenty in at a time, and an order service sells to whoever brings a pass.\n")
     }
 
     fn line(&self) -> String {

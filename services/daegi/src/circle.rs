@@ -132,7 +132,7 @@ impl View {
     }
 }
 
-/// Three hundred seats, which last some two minutes, and a hundred more whenever they are gone:
+/// Five hundred seats, which last some two minutes, and two hundred more whenever they are gone:
 /// somebody who looks in later finds the same to see.
 #[must_use]
 pub fn plan() -> Plan {
@@ -140,8 +140,8 @@ pub fn plan() -> Plan {
     Plan {
         item,
         name,
-        stock: 300,
-        restock: 100,
+        stock: 500,
+        restock: 200,
         restocks: u32::MAX,
         restock_after: Duration::from_secs(20),
         linger: Duration::from_secs(6),
@@ -168,11 +168,11 @@ pub async fn prepare(store: &dyn Store, now: Millis) -> daegi_store::Result<Item
     Ok(id)
 }
 
-/// The shop takes ten people at once. Entries and absences are short, because so is a demo, but
+/// The shop takes twenty people at once. Entries and absences are short, because so is a demo, but
 /// long enough for a person to find the button.
 fn policy() -> Policy {
     Policy {
-        max_active: Some(10),
+        max_active: Some(20),
         pass_ttl_seconds: 60,
         grace_seconds: 20,
         missed_keep_seconds: 60,

@@ -5,8 +5,8 @@ import { language, say } from "./words.js";
 const whole = new Intl.NumberFormat(language);
 const tenths = new Intl.NumberFormat(language, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 0 });
-const time = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
-const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
+const time = new Intl.DateTimeFormat(language, { timeStyle: "medium", hourCycle: "h23" });
+const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 export const count = (n: number): string => whole.format(n);
 

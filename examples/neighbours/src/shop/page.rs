@@ -31,7 +31,7 @@ impl Scene<'_> {
             Self::Window => (
                 "window",
                 "One night only".into(),
-                "Many want to come, and the till takes ten people at a time. \
+                "Many want to come, and the till takes twenty people at a time. \
                  <span id=\"crowd\"></span>"
                     .into(),
                 line("Buy a ticket"),

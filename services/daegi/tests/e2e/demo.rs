@@ -138,7 +138,7 @@ fn the_demo_tells_what_happens_and_ends_in_order() {
     while !printed.contains(" · inside ") {
         assert_ne!(lines.read_line(&mut printed).unwrap(), 0, "it ended early: {printed}");
     }
-    for part in ["/shop\n", "/admin/#token=", "/orders", "on sale: 300 seats"] {
+    for part in ["/shop\n", "/admin/#token=", "/orders", "on sale: 500 seats"] {
         assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
     signal(&child, "TERM");
