@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{Publisher, Result, client};
 use catch_up::CatchUp;
 pub use incoming::Incoming;
+pub use member::Lag;
 use member::Member;
 use partition::Work;
 use reading::Ended;
@@ -162,6 +163,12 @@ impl<E: Effect> Consumer<E> {
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
         let work = Arc::new(Work::new(effect, Publisher::new(&brokers)?, topics));
         Ok(Self { consumer: Arc::new(consumer), work, catch_up: CatchUp::default() })
+    }
+
+    /// How far it is behind.
+    #[must_use]
+    pub fn lag(&self) -> Lag {
+        Lag(Arc::clone(self.consumer.context()))
     }
 
     /// Reads until told to stop; what is under way then is finished, unless it waits for

@@ -7,7 +7,9 @@
 //! | `memory/people.rs` | join, resolve, leave, complete |
 //! | `memory/leader.rs` | admit, expire, sweep |
 //! | `memory/outbox.rs` | events on their way out |
+//! | `memory/board.rs` | what operators changed, what processes say about themselves |
 
+mod board;
 mod items;
 mod leader;
 mod line;
@@ -23,12 +25,13 @@ use daegi_domain::{
     UserId,
 };
 
+use self::board::Board;
 use self::line::Line;
 use self::outbox::{Outbox, Written};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, PolicyChange, Put, Refusal, Standing, Sweep,
+    Notice, OutboxBatch, PolicyChange, Put, Refusal, Standing, Sweep,
 };
 use crate::{Error, Result, Store};
 
@@ -48,6 +51,7 @@ struct Rooms {
     active: BTreeSet<ItemId>,
     outboxes: Vec<Outbox>,
     catalogues: BTreeMap<String, Catalogue>,
+    board: Board,
 }
 
 impl MemoryStore {
@@ -61,6 +65,7 @@ impl MemoryStore {
             active: BTreeSet::new(),
             outboxes,
             catalogues: BTreeMap::new(),
+            board: Board::default(),
         };
         Self { rooms: Mutex::new(rooms), leases: Leases::Memory(MemoryLock::default()), partitions }
     }
@@ -346,6 +351,24 @@ impl Store for MemoryStore {
             tick_ms: tick_ms.unwrap_or(old.tick_ms),
         };
         Ok(rooms.settings)
+    }
+
+    async fn journal_write(&self, entry: &str) -> Result<()> {
+        self.rooms().board.write(entry);
+        Ok(())
+    }
+
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
+        Ok(self.rooms().board.read(limit))
+    }
+
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        self.rooms().board.post(who, text, now);
+        Ok(())
+    }
+
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
+        Ok(self.rooms().board.notices(now))
     }
 
     async fn ping(&self) -> Result<()> {

@@ -14,6 +14,7 @@ use daegi_store::{Error, Lease, SharedStore};
 use metrics::{counter, histogram};
 use tokio::time::Instant;
 
+use crate::relay::Recent;
 use crate::trouble::Trouble;
 use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, meters};
 use daegi_runtime::health::Part;
@@ -49,6 +50,12 @@ impl Leader {
             outbox_max: deps.outbox_max,
             leadership,
         }
+    }
+
+    /// What the relay of this replica published lately.
+    #[must_use]
+    pub fn recent(&self) -> Arc<Recent> {
+        self.relay.recent()
     }
 
     /// Leads or stands by until the shutdown. No trouble of the store ends it.

@@ -1,12 +1,12 @@
 //! What this replica knows about who leads: itself, or somebody else.
 //!
-//! A standby does not learn who the leader is, only that it is not itself; ask every replica, or
-//! look for the one whose `daegi_scheduler_is_leader` is 1.
+//! Who leads if it is somebody else is in the notices of the store, see [`crate::lookout`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daegi_domain::Millis;
+use daegi_runtime::process::replica_name;
 use daegi_store::Epoch;
 use metrics::{counter, gauge};
 
@@ -51,11 +51,8 @@ impl Leadership {
     /// A standby with a name that no other replica has.
     #[must_use]
     pub fn new() -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-        let host = host.unwrap_or_else(|_| "replica".into());
-        let (pid, random) = (std::process::id(), fastrand::u32(..));
         gauge!(meters::IS_LEADER).set(0);
-        Self { replica: format!("{}-{pid}-{random:08x}", host.trim()), standing: Mutex::default() }
+        Self { replica: replica_name(), standing: Mutex::default() }
     }
 
     /// The name of this replica: host, process and a random number.

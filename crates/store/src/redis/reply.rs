@@ -7,7 +7,7 @@ use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
 
@@ -160,11 +160,37 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
 }
 
 pub(super) fn counts(id: &ItemId, counted: Vec<u64>) -> Option<Counts> {
-    let [waiting, returning, missed, entered, joined, admitted, ended] = counted[..] else {
+    let [waiting, returning, missed, entered, base, frontier, tail, ref totals @ ..] = counted[..]
+    else {
         return None;
     };
-    let totals = Totals { joined, admitted, ended };
-    Some(Counts { item: id.clone(), waiting, returning, missed, entered, totals })
+    let &[joined, admitted, ended, completed, expired, left, abandoned] = totals else {
+        return None;
+    };
+    Some(Counts {
+        item: id.clone(),
+        waiting,
+        returning,
+        missed,
+        entered,
+        base: Number(base),
+        frontier: Number(frontier),
+        tail: Number(tail),
+        totals: Totals { joined, admitted, ended, completed, expired, left, abandoned },
+    })
+}
+
+/// A notice is kept as the time it was posted at, a space, and its text.
+pub(super) fn notices(kept: Hash, oldest: Millis) -> Result<Vec<Notice>> {
+    let notice = |(who, kept): (String, String)| {
+        let (at, text) = kept.split_once(' ').ok_or_else(|| strange("a notice", &kept))?;
+        let at = at.parse().map_err(|_| strange("a notice", at))?;
+        Ok(Notice { who, text: text.to_owned(), at })
+    };
+    let mut notices = kept.into_iter().map(notice).collect::<Result<Vec<_>>>()?;
+    notices.retain(|notice| notice.at >= oldest);
+    notices.sort_unstable_by(|one, other| one.who.cmp(&other.who));
+    Ok(notices)
 }
 
 /// A script that looks back answers numbers, or `slices` and how far back it must look.

@@ -21,7 +21,7 @@ end
 
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
-local closed, closed_marks, activated, activated_expires = {}, {}, {}, nil
+local closed, closed_marks, closed_for, activated, activated_expires = {}, {}, {}, {}, nil
 local entries, entries_until, entry_times = {}, {}, nil
 
 -- Ends a ticket that is nowhere any more.
@@ -30,6 +30,7 @@ local function close(user, number, reason, now)
   closed[#closed + 1] = user .. ' ' .. n .. ' ' .. reason
   closed_marks[#closed_marks + 1] = now
   closed_marks[#closed_marks + 1] = n .. ':' .. reason
+  closed_for[reason] = (closed_for[reason] or 0) + 1
 end
 
 -- Lets a person in who is nowhere any more. All of a call are let in at the same moment and for
@@ -56,6 +57,7 @@ local function write_down(now, id)
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
+    for reason, people in pairs(closed_for) do redis.call('HINCRBY', ITEM, 'ended:' .. reason, people) end
     redis.call('INCRBY', OUTBOX_EVENTS, #closed)
     redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
   end
