@@ -7,6 +7,7 @@ mod lease;
 mod news;
 mod opening;
 mod outage;
+mod recovery;
 mod rules;
 mod scripts;
 mod setups;
