@@ -3,6 +3,7 @@
 //! | file | rules |
 //! |---|---|
 //! | `memory/line.rs` | what a line consists of, and the steps every rule is made of |
+//! | `memory/queue.rs` | people in order, people with a deadline |
 //! | `memory/items.rs` | create, change, remove, pause, reset |
 //! | `memory/people.rs` | join, resolve, leave, complete |
 //! | `memory/leader.rs` | admit, expire, sweep |
@@ -14,6 +15,7 @@ mod leader;
 mod line;
 mod outbox;
 mod people;
+mod queue;
 mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
