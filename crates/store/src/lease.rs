@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use daegi_domain::Millis;
 use rslock::Lock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
@@ -52,13 +53,17 @@ enum Hold {
 
 impl Lease {
     /// Tries once to lead; none if somebody else does.
-    pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
+    pub async fn try_acquire(
+        store: &dyn Store,
+        ttl: Duration,
+        now: Millis,
+    ) -> Result<Option<Self>> {
         let Some(hold) = store.leases().try_lock(ttl).await else {
             // rslock does not tell a lock that is taken from a server that is away.
             return store.ping().await.map(|()| None);
         };
         let lost = CancellationToken::new();
-        match store.begin_term().await {
+        match store.begin_term(now).await {
             Ok(epoch) => {
                 let _cancel_on_drop = lost.clone().drop_guard();
                 Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))

@@ -90,7 +90,7 @@ impl Leader {
     }
 
     async fn try_lead(&self, trouble: &mut Trouble) -> Option<Lease> {
-        let attempt = Lease::try_acquire(&*self.store, self.lease);
+        let attempt = Lease::try_acquire(&*self.store, self.lease, self.clock.now_ms());
         match tokio::time::timeout(self.lease, attempt).await {
             Ok(Ok(lease)) => {
                 trouble.over();
