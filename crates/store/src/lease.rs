@@ -5,9 +5,10 @@
 //! an epoch. The lock only keeps leaders from getting in each other's way; it is the epoch,
 //! checked inside every script, that makes a leader who lost the lock harmless.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use daegi_domain::Millis;
 use rslock::Lock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
@@ -32,6 +33,18 @@ pub struct MemoryLock(Arc<Mutex<Held>>);
 struct Held {
     tickets: u64,
     holder: Option<(u64, Instant)>,
+    reign: Option<Reign>,
+}
+
+/// Whose term it is, for people who ask a standby.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reign {
+    /// The name of the replica that leads.
+    pub leader: String,
+    /// The epoch of its term.
+    pub epoch: Epoch,
+    /// When the term began, by the leader's clock.
+    pub since: Millis,
 }
 
 /// A term of leadership. Ends by [`Lease::release`], or when the lock cannot be renewed in time.
@@ -110,6 +123,26 @@ impl Lease {
 }
 
 impl Leases {
+    /// Tells the other replicas who leads; a later term is not overwritten.
+    pub async fn announce(&self, reign: &Reign) -> Result<()> {
+        match self {
+            Self::Memory(lock) => {
+                lock.announce(reign);
+                Ok(())
+            }
+            Self::Redis(locks) => locks.announce(reign).await,
+        }
+    }
+
+    /// Whose term it is: the latest that was announced, while somebody holds the lock. Between a
+    /// lock that is taken and its announcement this is the term before, for a moment.
+    pub async fn reign(&self) -> Result<Option<Reign>> {
+        match self {
+            Self::Memory(lock) => Ok(lock.reign()),
+            Self::Redis(locks) => locks.reign().await,
+        }
+    }
+
     async fn try_lock(&self, ttl: Duration) -> Option<Hold> {
         match self {
             Self::Memory(lock) => lock.try_lock(ttl),
@@ -122,8 +155,25 @@ impl Leases {
 }
 
 impl MemoryLock {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self, reign: &Reign) {
+        let mut held = self.held();
+        if held.reign.as_ref().is_none_or(|latest| latest.epoch <= reign.epoch) {
+            held.reign = Some(reign.clone());
+        }
+    }
+
+    fn reign(&self) -> Option<Reign> {
+        let held = self.held();
+        let is_held = held.holder.is_some_and(|(_, until)| until > Instant::now());
+        held.reign.clone().filter(|_| is_held)
+    }
+
     fn try_lock(&self, ttl: Duration) -> Option<Hold> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
         if held.holder.is_some_and(|(_, until)| until > Instant::now()) {
             return None;
         }

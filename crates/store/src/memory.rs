@@ -86,15 +86,17 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
-    /// One step on one line, with its events; the default answer where there is no line.
+    /// One step on one line, with its events; the default answer where there is no line. `by` is
+    /// the term of a leader's step.
     fn change<T: Default>(
         &mut self,
         id: &ItemId,
         outbox: usize,
+        by: Option<Epoch>,
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> T {
         let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut written = Written::default();
+        let mut written = Written::by(by);
         let answer = step(line, &mut written);
         self.outboxes[outbox].write(id, written);
         answer
@@ -230,7 +232,7 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.rooms().change(id, self.outbox_of(id), |line, written| {
+        Ok(self.rooms().change(id, self.outbox_of(id), None, |line, written| {
             people::leave(line, user, number, now, written)
         }))
     }
@@ -246,7 +248,7 @@ impl Store for MemoryStore {
         let ended = |line: &mut Line, written: &mut Written| {
             people::complete(line, user, number, reason, now, written)
         };
-        Ok(self.rooms().change(id, self.outbox_of(id), ended))
+        Ok(self.rooms().change(id, self.outbox_of(id), None, ended))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -277,7 +279,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
-        let mut written = Written::default();
+        let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
             Some(line) => leader::admit(line, quota, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
@@ -290,7 +292,8 @@ impl Store for MemoryStore {
         let outbox = self.outbox_of(id);
         let mut rooms = self.rooms();
         rooms.check(epoch)?;
-        let expiry = rooms.change(id, outbox, |line, written| leader::expire(line, now, written));
+        let expired = |line: &mut Line, written: &mut Written| leader::expire(line, now, written);
+        let expiry = rooms.change(id, outbox, Some(epoch), expired);
         if !expiry.active {
             rooms.active.remove(id);
         }
@@ -304,7 +307,7 @@ impl Store for MemoryStore {
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        let swept = rooms.change(id, outbox, swept);
+        let swept = rooms.change(id, outbox, Some(epoch), swept);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 

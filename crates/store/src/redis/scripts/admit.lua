@@ -65,6 +65,6 @@ end
 serve(RETURNING)
 serve(WAITING)
 if admitted + missed > 0 then moved(admitted + missed, now) end
-write_down(now, item.id)
+write_down(now, item.id, ARGV[1])
 local left = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING)
 return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}
