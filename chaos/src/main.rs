@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use daegi_chaos::run::{Options, picture_of, run};
 use daegi_chaos::{History, check, picture};
+use daegi_testkit::{Kafka, Redis};
 
 /// Breaks a fleet while people wait, and judges what happened.
 #[derive(Debug, Parser)]
@@ -46,7 +47,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     let history = match Args::parse().what {
         What::Run { seed, seconds, people, out } => {
             let out = out.join(format!("seed-{seed}"));
-            run(&Options { seed, seconds, people, out }).await?
+            let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
+            run(&Options { seed, seconds, people, out }, redis, kafka).await?
         }
         What::Judge { history } => history,
     };

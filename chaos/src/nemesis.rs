@@ -53,7 +53,7 @@ pub struct Size {
 #[must_use]
 pub fn plan(seed: u64, seconds: u64, size: Size) -> [Vec<Planned>; 2] {
     let mut chance = Rng::with_seed(seed);
-    let members = sequence(&mut chance, seconds, (500, 3_000), |chance| member(chance, size));
+    let members = sequence(&mut chance, seconds, (300, 1_500), |chance| member(chance, size));
     let servers = sequence(&mut chance, seconds, (6_000, 16_000), server);
     [members, servers]
 }
@@ -88,7 +88,7 @@ fn member(chance: &mut Rng, size: Size) -> (FaultKind, Target, u64) {
     };
     let kinds = [Kill, Kill, Stop, Pause, Pause, Pause, Slow, Cut, Deaf, Deaf, Dead, Dead, Dead];
     let what = kinds[chance.usize(0..kinds.len())];
-    (what, target, chance.u64(500..6_000))
+    (what, target, chance.u64(400..5_000))
 }
 
 fn server(chance: &mut Rng) -> (FaultKind, Target, u64) {

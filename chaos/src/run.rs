@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use daegi_testkit::{Kafka, Redis};
 use tokio::time::Instant;
 
 use crate::history::{Entry, Setup};
@@ -37,16 +38,17 @@ pub struct Options {
     pub out: PathBuf,
 }
 
-/// Runs it and returns where the history is.
+/// Runs it on a Redis that keeps what it has acknowledged and a broker, both empty, and returns
+/// where the history is.
 ///
 /// # Errors
 /// If the fleet cannot be started, or the history not be written.
-pub async fn run(options: &Options) -> anyhow::Result<PathBuf> {
+pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Result<PathBuf> {
     let path = options.out.join("history.jsonl");
     let logs = options.out.join("logs");
     std::fs::create_dir_all(&logs)?;
     let recorder = Arc::new(Recorder::create(&path)?);
-    let stage = Arc::new(Stage::open(&logs).await?);
+    let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
     let items = stage.put_items().await;
     let ears = ears::listen(&stage.brokers().await, recorder.clone()).await?;
 

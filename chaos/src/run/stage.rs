@@ -21,7 +21,7 @@ pub(super) const SIZE: Size = Size { schedulers: 3, apis: 2, consumers: 2 };
 pub(super) const LEASE: Millis = 2_000;
 
 /// How long an entry lasts. Some people let theirs run out.
-const PASS_SECONDS: u64 = 12;
+const PASS_SECONDS: u64 = 8;
 
 /// How long anybody who only looks waits for an answer.
 const GLANCE: Duration = Duration::from_millis(800);
@@ -47,8 +47,7 @@ pub(super) struct Slot {
 }
 
 impl Stage {
-    pub(super) async fn open(logs: &Path) -> anyhow::Result<Self> {
-        let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
+    pub(super) async fn open(redis: Redis, kafka: Kafka, logs: &Path) -> anyhow::Result<Self> {
         let fleet = Fleet::new(&redis)
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)

@@ -63,6 +63,17 @@ enum Hold {
     Redis { locks: RedisLock, lock: Box<Lock> },
 }
 
+/// What came of a renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// It is ours for another while.
+    Held,
+    /// It is not ours any more, or nobody knows.
+    Lost,
+    /// Nobody could be asked; it is ours until it runs out.
+    Unasked,
+}
+
 impl Lease {
     /// Tries once to lead; none if somebody else does.
     pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
@@ -96,21 +107,24 @@ impl Lease {
     /// Keeps the lease alive until `stop` is cancelled (then it is released at once) or it cannot
     /// be renewed before it runs out (then `lost` is cancelled).
     pub async fn hold(mut self, stop: CancellationToken) {
-        let mut good_until = Instant::now() + self.ttl;
+        let (mut good_until, mut pause) = (Instant::now() + self.ttl, self.ttl / 3);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return self.release().await,
                 () = self.lost.cancelled() => return self.release().await,
-                () = tokio::time::sleep(self.ttl / 3) => {}
+                () = tokio::time::sleep(pause) => {}
             }
             let asked = Instant::now();
             let left = good_until.saturating_duration_since(asked);
-            // rslock gives the lock back when a renewal fails, so that trying again is no use.
-            if let Ok(true) = tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
-                good_until = asked + self.ttl;
-            } else {
-                warn!(epoch = self.epoch.0, "lease lost");
-                return self.release().await;
+            match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
+                Ok(Renewal::Held) => (good_until, pause) = (asked + self.ttl, self.ttl / 3),
+                // It is still ours: a store that hiccups does not depose anybody.
+                Ok(Renewal::Unasked) => pause = self.ttl / 20,
+                // rslock gives the lock back when a renewal fails, so that trying again is no use.
+                Ok(Renewal::Lost) | Err(_) => {
+                    warn!(epoch = self.epoch.0, "lease lost");
+                    return self.release().await;
+                }
             }
         }
     }
@@ -185,25 +199,19 @@ impl MemoryLock {
 }
 
 impl Hold {
-    async fn renew(&mut self, ttl: Duration) -> bool {
+    async fn renew(&mut self, ttl: Duration) -> Renewal {
         match self {
             Self::Memory { lock, ticket } => {
                 let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 match held.holder {
                     Some((holder, _)) if holder == *ticket => {
                         held.holder = Some((*ticket, Instant::now() + ttl));
-                        true
+                        Renewal::Held
                     }
-                    _ => false,
+                    _ => Renewal::Lost,
                 }
             }
-            Self::Redis { locks, lock } => match locks.renew(lock, ttl).await {
-                Some(renewed) => {
-                    **lock = renewed;
-                    true
-                }
-                None => false,
-            },
+            Self::Redis { locks, lock } => locks.renew(lock, ttl).await,
         }
     }
 

@@ -9,6 +9,7 @@ use rslock::Lock;
 use super::keys;
 use super::link::Link;
 use super::scripts::scripts;
+use crate::lease::Renewal;
 use crate::{Epoch, Reign, Result};
 
 /// A lock manager that does not answer for so long is not asked again: rslock keeps a connection
@@ -36,9 +37,16 @@ impl RedisLock {
         lock
     }
 
-    /// Holds it for another while; none if it is lost.
-    pub(crate) async fn renew(&self, lock: &Lock, ttl: Duration) -> Option<Lock> {
-        self.0.locks().await?.extend(lock, ttl).await.ok()
+    /// Holds it for another while.
+    pub(crate) async fn renew(&self, lock: &mut Lock, ttl: Duration) -> Renewal {
+        let Some(manager) = self.0.locks().await else { return Renewal::Unasked };
+        match manager.extend(lock, ttl).await {
+            Ok(renewed) => {
+                *lock = renewed;
+                Renewal::Held
+            }
+            Err(_) => Renewal::Lost,
+        }
     }
 
     pub(crate) async fn announce(&self, reign: &Reign) -> Result<()> {
