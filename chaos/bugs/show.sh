@@ -25,7 +25,7 @@ for name in "${names[@]}"; do
     -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos)
   cp "$target"/debug/daegi-{api,scheduler,consumer,chaos} "$work/$name/"
   echo "=== $name"
-  if "$work/$name/daegi-chaos" run --seed "${SEED:-5}" --seconds "${SECONDS_OF_FAULTS:-60}" \
+  if "$work/$name/daegi-chaos" run --seed "${SEED:-2}" --seconds "${SECONDS_OF_FAULTS:-60}" \
     --people "${PEOPLE:-1500}" --out "$work/$name"; then
     echo "!!! $name was not found"
     missed=1

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use daegi_chaos::run::{Options, picture_of, run};
+use daegi_chaos::nemesis::{self, Planned};
+use daegi_chaos::run::{Options, SIZE, picture_of, run};
 use daegi_chaos::{History, check, picture};
 use daegi_testkit::{Kafka, Redis};
 
@@ -35,6 +36,15 @@ enum What {
         #[arg(long, default_value = "target/chaos")]
         out: PathBuf,
     },
+    /// Tells which faults a seed brings.
+    Plan {
+        /// The seed.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How long faults go on.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Judges a history again, and draws it beside it.
     Judge {
         /// The `history.jsonl` of a run.
@@ -50,9 +60,20 @@ async fn main() -> anyhow::Result<ExitCode> {
             let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
             run(&Options { seed, seconds, people, out }, redis, kafka).await?
         }
+        What::Plan { seed, seconds } => return Ok(tell(&nemesis::plan(seed, seconds, SIZE))),
         What::Judge { history } => history,
     };
     judge(&history)
+}
+
+#[expect(clippy::print_stdout, reason = "the result of the program")]
+fn tell(plan: &[Vec<Planned>; 2]) -> ExitCode {
+    for sequence in plan {
+        for Planned { after, lasts, what, target } in sequence {
+            println!("after {after:?}: {} {target:?} for {lasts:?}", what.name());
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 #[expect(clippy::print_stdout, reason = "the result of the program")]

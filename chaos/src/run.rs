@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::history::{Entry, Setup};
 use crate::nemesis::plan;
 use recorder::{Recorder, now};
+pub use stage::SIZE;
 use stage::Stage;
 
 /// How long people have to be served once all is well again, and the outbox to be empty.

@@ -15,7 +15,7 @@ use crate::history::{Entry, Final, ItemSetup, Millis};
 use crate::nemesis::Size;
 
 /// How many there are of each.
-pub(super) const SIZE: Size = Size { schedulers: 3, apis: 2, consumers: 2 };
+pub const SIZE: Size = Size { schedulers: 3, apis: 2, consumers: 2 };
 
 /// How long a leader leads without renewing, in milliseconds.
 pub(super) const LEASE: Millis = 2_000;

@@ -13,7 +13,8 @@ fn every_bug_can_still_be_planted() {
     assert!(patches.len() >= 3, "{patches:?}");
     for patch in patches {
         let mut dry = Command::new("git");
-        let output = dry.args(["apply", "--check"]).arg(&patch).current_dir(&root).output().unwrap();
+        let output =
+            dry.args(["apply", "--check"]).arg(&patch).current_dir(&root).output().unwrap();
         assert!(output.status.success(), "{}: {output:?}", patch.display());
     }
 }
