@@ -22,7 +22,7 @@ mod redis;
 mod store;
 
 pub use error::{Error, Result};
-pub use lease::{Lease, Leases};
+pub use lease::{Lease, Leases, Reign};
 pub use memory::{MemoryStore, Replica};
 pub use model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,

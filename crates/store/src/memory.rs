@@ -140,15 +140,17 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
-    /// One step on one line, with its events; the default answer where there is no line.
+    /// One step on one line, with its events; the default answer where there is no line. `by` is
+    /// the term of a leader's step.
     fn change<T: Default>(
         &mut self,
         id: &ItemId,
         outbox: usize,
+        by: Option<Epoch>,
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> T {
         let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut written = Written::default();
+        let mut written = Written::by(by);
         let answer = step(line, &mut written);
         self.outboxes[outbox].write(id, written);
         answer
@@ -162,7 +164,7 @@ impl Rooms {
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> Option<T> {
         let joined = self.lines.get(id).map_or(0, |line| line.totals.joined);
-        let answer = self.change(id, outbox, |line, written| Some(step(line, written)));
+        let answer = self.change(id, outbox, None, |line, written| Some(step(line, written)));
         if self.lines.get(id).is_some_and(|line| line.totals.joined > joined) {
             self.active.insert(id.clone());
         }
@@ -309,7 +311,7 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.rooms().change(id, self.outbox_of(id), |line, written| {
+        Ok(self.rooms().change(id, self.outbox_of(id), None, |line, written| {
             people::leave(line, user, number, now, written)
         }))
     }
@@ -325,7 +327,7 @@ impl Store for MemoryStore {
         let ended = |line: &mut Line, written: &mut Written| {
             people::complete(line, user, number, reason, now, written)
         };
-        Ok(self.rooms().change(id, self.outbox_of(id), ended))
+        Ok(self.rooms().change(id, self.outbox_of(id), None, ended))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -358,7 +360,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
-        let mut written = Written::default();
+        let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
             Some(line) => leader::admit(line, quota, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
@@ -373,7 +375,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let expire =
             |line: &mut Line, written: &mut Written| leader::expire(line, store, now, written);
-        let expiry = rooms.change(id, outbox, expire);
+        let expiry = rooms.change(id, outbox, Some(epoch), expire);
         if !expiry.active {
             rooms.active.remove(id);
         }
@@ -387,7 +389,7 @@ impl Store for MemoryStore {
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        let swept = rooms.change(id, outbox, swept);
+        let swept = rooms.change(id, outbox, Some(epoch), swept);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 

@@ -280,6 +280,8 @@ pub struct OutboxBatch {
     pub id: String,
     /// The item.
     pub item: ItemId,
+    /// In whose term; none for what people and order services did.
+    pub epoch: Option<Epoch>,
     /// What happened.
     pub events: Vec<LineEvent>,
 }

@@ -6,7 +6,7 @@ use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, NewsOutcome,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
     Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
@@ -287,7 +287,15 @@ fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
         }
         _ => return Err(Error::corrupt("an outbox record of no known kind")),
     };
-    Ok(OutboxBatch { id, item, events })
+    Ok(OutboxBatch { id, item, epoch: epoch(fields)?, events })
+}
+
+/// None where a pod wrote, or a release that did not write it down.
+fn epoch(fields: &Hash) -> Result<Option<Epoch>> {
+    match fields.get("p").map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some(_) => fields::number(fields, "p").map(Epoch).map(Some),
+    }
 }
 
 fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {

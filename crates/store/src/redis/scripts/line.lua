@@ -53,22 +53,25 @@ end
 -- How many are inside, those of this call included.
 local function inside_count() return redis.call('HLEN', ENTERED) + #activated end
 
--- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox.
-local function write_down(now, id)
+-- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. Events
+-- of a leader's script say in which term they happened.
+local function write_down(now, id, epoch)
+  epoch = epoch or ''
   if #closed > 0 then
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
     for reason, people in pairs(closed_for) do redis.call('HINCRBY', ITEM, 'ended:' .. reason, people) end
     redis.call('INCRBY', OUTBOX_EVENTS, #closed)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'p', epoch,
+      'c', table.concat(closed, ' '))
   end
   if #activated > 0 then
     redis.call('HSET', ENTERED, unpack(entries))
     redis.call('ZADD', ENTERED_UNTIL, unpack(entries_until))
     redis.call('HINCRBY', ITEM, 'admitted', #activated)
     redis.call('INCRBY', OUTBOX_EVENTS, #activated)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated,
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated, 'p', epoch,
       'e', activated_expires, 'a', table.concat(activated, ' '))
   end
 end
