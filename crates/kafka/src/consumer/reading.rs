@@ -98,3 +98,37 @@ fn push<M>(runs: &mut Vec<Run<M>>, offset: i64, said: Result<M, Box<Record>>) {
         Err(letter) => run.poison = Some((offset, letter)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(partition: i32, offset: i64) -> Read<i64> {
+        let poison = || Box::new(Record::raw("item.changed.dlq", "a", None));
+        let said = if offset % 10 == 3 { Err(poison()) } else { Ok(offset) };
+        Read::Message { partition, offset, said }
+    }
+
+    #[test]
+    fn poison_ends_a_run_and_every_partition_has_its_own() {
+        let read = (0..6).flat_map(|offset| [message(0, offset), message(1, 10 * offset)]);
+        let Sorted { messages, ended } = Sorted::of(read.chain([Read::End(1)]).collect());
+        let runs = |partition: i32| -> Vec<_> {
+            let runs = messages[&partition].iter();
+            runs.map(|run| (&*run.offsets, run.poison.as_ref().map(|(offset, _)| *offset)))
+                .collect()
+        };
+        assert_eq!(runs(0), [(&[0, 1, 2][..], Some(3)), (&[4, 5], None)]);
+        assert_eq!(runs(1), [(&[0, 10, 20, 30, 40, 50][..], None)]);
+        assert_eq!((&*ended.ends, ended.trouble), (&[1][..], false));
+    }
+
+    #[test]
+    fn what_was_read_before_a_partition_went_back_is_forgotten() {
+        let mut read = vec![message(0, 7), message(1, 7), Read::End(0), Read::End(1)];
+        forget(&mut read, &BTreeSet::from([0]));
+        let Sorted { messages, ended } = Sorted::of(read);
+        assert_eq!(messages.keys().collect::<Vec<_>>(), [&1]);
+        assert_eq!(ended.ends, [1]);
+    }
+}
