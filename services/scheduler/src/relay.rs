@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use crate::meters;
 use crate::trouble::Troubles;
 use drain::Drain;
-pub use outlet::Outlet;
+pub use outlet::{Ear, Outlet, sequence};
 
 /// The pause after a partition was found empty, and the first after one that failed.
 const IDLE: Duration = Duration::from_millis(250);
