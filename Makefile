@@ -37,7 +37,7 @@ k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs a
 bench-kafka: tools ## relay and item sync beside a bare producer and consumer
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
-page: ## bundle the waiting page anew, after a change in web/ or sdk/
+page: ## bundle the waiting page and the console anew, after a change in web/ or sdk/
 	@infra/tools/node.sh
 	npm run --silent build
 

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_testkit::{Cable, Kafka, Redis};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::history::{Entry, Setup};
@@ -78,10 +79,11 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
         stage.settle(deadline).await;
         announced.map(|()| calm)
     };
-    let calm = tokio::select! {
-        calm = life => calm?,
-        () = witness::watch(&stage, &cable, &recorder) => anyhow::bail!("nobody watches any more"),
-    };
+    // A task of its own: it must not stand still with whoever waits for a process to end.
+    let mut watching = JoinSet::new();
+    watching.spawn(witness::watch(stage.clone(), cable, recorder.clone()));
+    let calm = life.await?;
+    watching.shutdown().await;
     ears.heard_all(deadline).await?;
     stage.finals(&recorder).await;
 

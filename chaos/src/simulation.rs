@@ -18,11 +18,11 @@ use crate::history::{Entry, Final, ItemSetup, Setup};
 use world::World;
 
 /// How many people come, in turn to each item.
-const PEOPLE: usize = 12;
+const PEOPLE: usize = 6;
 const LEADERS: usize = 3;
 
 /// So many turns are taken while the store fails and leaders end, and at most so many in all.
-const STORM: usize = 1_200;
+const STORM: usize = 500;
 const MOST: usize = 40_000;
 
 /// The clock goes on by less than this with every turn.

@@ -2,6 +2,7 @@
 //! fault, and the judge must be told.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daegi_testkit::Cable;
@@ -18,11 +19,11 @@ const EVERY: Duration = Duration::from_millis(100);
 const SLOW: Duration = Duration::from_millis(250);
 
 /// Asks Redis again and again, over a cable that nobody breaks, for ever.
-pub(super) async fn watch(stage: &Stage, cable: &Cable, recorder: &Recorder) {
+pub(super) async fn watch(stage: Arc<Stage>, cable: Cable, recorder: Arc<Recorder>) {
     loop {
         tokio::time::sleep(EVERY).await;
         let (from, asked) = (now(), Instant::now());
-        let answered = ping(cable).await.is_ok();
+        let answered = ping(&cable).await.is_ok();
         // Whoever breaks Redis holds it, and writes that down.
         let broken = stage.redis.try_lock().is_err();
         if answered && !broken && asked.elapsed() > SLOW {

@@ -9,7 +9,8 @@ use daegi_domain::{
 };
 use daegi_store::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Error, Expiry, Joined, Leases,
-    LineSnapshot, NewsOutcome, OutboxBatch, PolicyChange, Put, Result, Standing, Store, Sweep,
+    LineSnapshot, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Result, Standing,
+    Store, Sweep,
 };
 
 use super::world::World;
@@ -110,6 +111,10 @@ impl Store for Flaky {
         self.call(self.0.store.resolve(id, tickets, now)).await
     }
 
+    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
+        self.call(self.0.store.reenter(id, entry, now)).await
+    }
+
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
         self.call(self.0.store.leave(id, user, number, now)).await
     }
@@ -129,8 +134,8 @@ impl Store for Flaky {
         self.call(self.0.store.counts(ids)).await
     }
 
-    async fn begin_term(&self) -> Result<Epoch> {
-        self.call(self.0.store.begin_term()).await
+    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
+        self.call(self.0.store.begin_term(now)).await
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {
@@ -183,6 +188,22 @@ impl Store for Flaky {
 
     async fn set_settings(&self, count: Option<u32>, tick_ms: Option<u32>) -> Result<Settings> {
         self.call(self.0.store.set_settings(count, tick_ms)).await
+    }
+
+    async fn journal_write(&self, entry: &str) -> Result<()> {
+        self.call(self.0.store.journal_write(entry)).await
+    }
+
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
+        self.call(self.0.store.journal_read(limit)).await
+    }
+
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        self.call(self.0.store.post_notice(who, text, now)).await
+    }
+
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
+        self.call(self.0.store.notices(now)).await
     }
 
     async fn ping(&self) -> Result<()> {

@@ -10,7 +10,7 @@ use super::flaky::Flaky;
 use super::world::World;
 
 /// So many turns a replica stands by after a term, at most.
-const STANDS_BY: usize = 60;
+const STANDS_BY: usize = 150;
 
 const OUTBOX_MAX: u64 = 8;
 
@@ -18,7 +18,7 @@ pub(super) async fn live(world: Arc<World>) {
     let store: SharedStore = Arc::new(Flaky(world.clone()));
     loop {
         world.turns(world.pick(STANDS_BY)).await;
-        if let Ok(epoch) = store.begin_term().await {
+        if let Ok(epoch) = store.begin_term(world.now()).await {
             let ticker = Ticker::new(store.clone(), epoch, OUTBOX_MAX);
             let relay = Relay::new(store.clone(), world.ear());
             // A refusal ends both, wherever the relay is.

@@ -10,7 +10,7 @@ use super::world::World;
 use crate::history::{Call, Entry, Millis, Op, Outcome, Seen};
 
 /// So many turns of others a person lets pass between two questions, at most.
-const PATIENCE: usize = 40;
+const PATIENCE: usize = 20;
 
 struct Person {
     world: Arc<World>,
@@ -22,7 +22,7 @@ struct Person {
 pub(super) async fn live(world: Arc<World>, number: usize) {
     let item = ItemId::parse(["arena", "opera"][number % 2]);
     let (Ok(item), Ok(user)) = (item, UserId::parse(&format!("person-{number}"))) else { return };
-    world.turns(world.pick(600)).await;
+    world.turns(world.pick(150)).await;
     let person = Person { store: Flaky(world.clone()), world, item, user };
     let mut place = person.join().await;
     if person.world.chance(0.1) {
@@ -159,7 +159,7 @@ fn standing(standing: &Standing) -> &'static str {
     match standing {
         Standing::At(place) => status(*place),
         Standing::Ended(reason) => end(*reason),
-        Standing::Restarted | Standing::Unknown | Standing::NotFound => "UNKNOWN",
+        Standing::Restarted | Standing::Forgotten | Standing::NotFound => "UNKNOWN",
     }
 }
 

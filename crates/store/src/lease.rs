@@ -76,13 +76,17 @@ pub(crate) enum Renewal {
 
 impl Lease {
     /// Tries once to lead; none if somebody else does.
-    pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
+    pub async fn try_acquire(
+        store: &dyn Store,
+        ttl: Duration,
+        now: Millis,
+    ) -> Result<Option<Self>> {
         let Some(hold) = store.leases().try_lock(ttl).await else {
             // rslock does not tell a lock that is taken from a server that is away.
             return store.ping().await.map(|()| None);
         };
         let lost = CancellationToken::new();
-        match store.begin_term().await {
+        match store.begin_term(now).await {
             Ok(epoch) => {
                 let _cancel_on_drop = lost.clone().drop_guard();
                 Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))

@@ -15,6 +15,7 @@ use metrics::{counter, histogram};
 use tokio::time::Instant;
 
 use crate::leadership::Ending;
+use crate::relay::Recent;
 use crate::trouble::Trouble;
 use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, meters};
 use daegi_runtime::health::Part;
@@ -56,6 +57,12 @@ impl Leader {
         }
     }
 
+    /// What the relay of this replica published lately.
+    #[must_use]
+    pub fn recent(&self) -> Arc<Recent> {
+        self.relay.recent()
+    }
+
     /// Leads or stands by until the shutdown. No trouble of the store ends it.
     pub async fn run(self, shutdown: Shutdown) {
         // Draining already: balancers have nothing to do with leading, a successor has.
@@ -89,7 +96,7 @@ impl Leader {
     }
 
     async fn try_lead(&self, trouble: &mut Trouble) -> Option<Lease> {
-        let attempt = Lease::try_acquire(&*self.store, self.lease);
+        let attempt = Lease::try_acquire(&*self.store, self.lease, self.clock.now_ms());
         match tokio::time::timeout(self.lease, attempt).await {
             Ok(Ok(lease)) => {
                 trouble.over();

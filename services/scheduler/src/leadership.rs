@@ -1,10 +1,11 @@
 //! What this replica knows about its own part in leading. Who else leads is in the store, beside
-//! the lease.
+//! the lease; what all of them do is in its notices, see [`crate::lookout`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daegi_domain::Millis;
+use daegi_runtime::process::replica_name;
 use daegi_store::Epoch;
 use metrics::{counter, gauge};
 
@@ -70,13 +71,10 @@ impl Leadership {
     /// A standby with a name that no other replica has.
     #[must_use]
     pub fn new() -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-        let host = host.unwrap_or_else(|_| "replica".into());
-        let (pid, random) = (std::process::id(), fastrand::u32(..));
         gauge!(meters::IS_LEADER).set(0);
         gauge!(meters::TERM_SECONDS).set(0);
         counter!(meters::STALE).absolute(0);
-        Self { replica: format!("{}-{pid}-{random:08x}", host.trim()), standing: Mutex::default() }
+        Self { replica: replica_name(), standing: Mutex::default() }
     }
 
     /// The name of this replica: host, process and a random number.

@@ -5,7 +5,7 @@ use daegi_domain::{ItemId, LineEvent};
 use crate::{Epoch, OutboxBatch};
 
 /// Events of one partition that nobody has published yet, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Outbox {
     batches: VecDeque<OutboxBatch>,
     written: u64,

@@ -96,3 +96,13 @@ pub(super) fn leader() -> &'static str {
 pub(super) fn lease() -> &'static str {
     "daegi:{p00}:lease"
 }
+
+/// LIST: what operators changed, newest first.
+pub(super) fn journal() -> &'static str {
+    "daegi:{p00}:journal"
+}
+
+/// HASH process → time and text: what processes say about themselves.
+pub(super) fn notices() -> &'static str {
+    "daegi:{p00}:notices"
+}

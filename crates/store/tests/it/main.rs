@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod board;
 mod fail_over;
 mod lease;
 mod news;
 mod opening;
 mod outage;
+mod recovery;
 mod rules;
 mod scripts;
 mod setups;

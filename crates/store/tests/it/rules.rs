@@ -17,7 +17,7 @@ async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Numb
 
 async fn open(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
     store.put_item(&change("concert", policy), START).await.unwrap();
-    (item("concert"), store.begin_term().await.unwrap())
+    (item("concert"), store.begin_term(0).await.unwrap())
 }
 
 async fn standing(

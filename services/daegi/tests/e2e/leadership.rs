@@ -128,7 +128,9 @@ async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after
     scheduler.pause();
     // The next leader is this test: it leads, and lets nobody in.
     let lease = eventually(SOON, "the lease runs out", async || {
-        Lease::try_acquire(&*store, Duration::from_secs(300)).await.unwrap()
+        Lease::try_acquire(&*store, Duration::from_secs(300), Clock::system().now_ms())
+            .await
+            .unwrap()
     })
     .await;
     let before = entered(&store).await;
@@ -147,7 +149,7 @@ async fn what_the_store_refuses_a_stale_leader_is_counted() {
     let Some(redis) = redis_or_loud().await else { return };
     let (store, scheduler) = sale(&redis).await;
     assert_eq!(scheduler.metric(meters::STALE).await, 0.0);
-    store.begin_term().await.unwrap();
+    store.begin_term(Clock::system().now_ms()).await.unwrap();
     let counted = async || scheduler.metric(meters::STALE).await == 1.0;
     eventually(SOON, "the refusal is counted", counted).await;
     let said = leader(&scheduler).await;

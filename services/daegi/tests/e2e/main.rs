@@ -15,6 +15,7 @@ mod outage;
 mod people;
 mod poison;
 mod process;
+mod recovery;
 mod replay;
 mod replicas;
 mod room;

@@ -10,6 +10,7 @@ use daegi_store::{OutboxBatch, Store};
 
 use super::RelayError;
 use super::outlet::{Passage, Told};
+use super::recent::Recent;
 
 /// About how many events are read at once. A batch holds up to 250 of them, or one.
 const EVENTS: usize = 1_000;
@@ -31,6 +32,7 @@ const READS: usize = 64;
 pub(super) struct Drain<'a> {
     store: &'a dyn Store,
     passage: &'a Passage<'a>,
+    recent: &'a Recent,
     partition: u16,
     on_their_way: VecDeque<Parcel>,
     /// Events that are confirmed and removed.
@@ -46,8 +48,13 @@ struct Parcel {
 }
 
 impl<'a> Drain<'a> {
-    pub(super) fn new(store: &'a dyn Store, passage: &'a Passage<'a>, partition: u16) -> Self {
-        Self { store, passage, partition, on_their_way: VecDeque::new(), done: 0 }
+    pub(super) fn new(
+        store: &'a dyn Store,
+        passage: &'a Passage<'a>,
+        recent: &'a Recent,
+        partition: u16,
+    ) -> Self {
+        Self { store, passage, recent, partition, on_their_way: VecDeque::new(), done: 0 }
     }
 
     /// Goes on until the outbox was found empty, and says how many events left it.
@@ -64,29 +71,42 @@ impl<'a> Drain<'a> {
     }
 
     async fn send(&mut self) -> Result<(), RelayError> {
-        let (mut after, mut limit) = (None::<String>, FIRST);
+        let (store, partition) = (self.store, self.partition);
+        let read = async |after: Option<&str>, limit| {
+            store.outbox_read(partition, after, limit).await.map_err(RelayError::from)
+        };
+        let mut limit = FIRST;
+        let mut batches = read(None, limit).await?;
         for _ in 0..READS {
-            let read = self.store.outbox_read(self.partition, after.as_deref(), limit);
-            let batches = read.await?;
             let Some(last) = batches.last() else { break };
-            after = Some(last.id.clone());
+            let after = last.id.clone();
             let is_end = batches.len() < limit as usize;
             limit = next_limit(&batches);
-            self.hand_over(batches).await?;
             if is_end {
-                break;
+                return self.hand_over(batches).await;
             }
-            if self.on_their_way.len() >= WINDOW
-                && let Some(oldest) = self.on_their_way.pop_front()
-            {
-                self.settle(oldest).await?;
-            }
+            // Redis answers the next read while these are written.
+            let (next, handed) = tokio::join!(read(Some(&after), limit), self.hand_over(batches));
+            handed?;
+            batches = next?;
         }
         Ok(())
     }
 
+    /// Sends events on their way, and waits for the oldest ones where many are.
     async fn hand_over(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
+        self.pass_on(batches).await?;
+        if self.on_their_way.len() >= WINDOW
+            && let Some(oldest) = self.on_their_way.pop_front()
+        {
+            self.settle(oldest).await?;
+        }
+        Ok(())
+    }
+
+    async fn pass_on(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
         let handed = self.passage.hand_over(&batches).await?;
+        self.recent.note(&batches);
         let (told, events) = (Told::of(&batches), events(&batches));
         let ids = batches.into_iter().map(|batch| batch.id).collect();
         self.on_their_way.push_back(Parcel { ids, events, told, handed });

@@ -1,5 +1,6 @@
--- Ends a living ticket: the person leaves, or the order is closed. One whose time is up ends for that
--- reason, also before the leader has noticed: the person was told so.
+-- Ends a living ticket: the person leaves, or the order is closed. One that was lost ends, too, so
+-- that nobody takes it back later. One whose time is up ends for that reason, also before the leader
+-- has noticed: the person was told so.
 -- ARGV: 1 now · 2 user · 3 number · 4 reason · 5 'entered' to end entries only, 'any' otherwise
 -- Reply: 1, or 0 if the ticket had ended already
 local now, user, number, reason = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -10,6 +11,11 @@ local function took_out()
   if inside == number then
     if expires <= now then alive, reason = 0, 'E' end
     forget_entry(user)
+    return true
+  end
+  local item = losses()
+  if item.removed == '0' and has_lost(item, user, number, now) then
+    redis.call('HINCRBY', ITEM, 'joined', 1)
     return true
   end
   if ARGV[5] == 'entered' then return false end

@@ -30,12 +30,18 @@ pub(crate) enum Op {
     Resolve { item: usize, tickets: Vec<usize>, off: u64 },
     Leave { item: usize, ticket: usize, off: u64 },
     Complete { item: usize, ticket: usize, cancelled: bool },
+    Reenter { item: usize, ticket: usize },
+    Replicate,
+    LoseNewest,
+    LoseEverything,
     BeginTerm,
     Admit { item: usize, quota: u32, outbox_max: u64, stale: bool },
     Expire { item: usize, stale: bool },
     Sweep { item: usize, stale: bool },
     Ack { partition: u16, batches: usize },
     Settings { quota: Option<u32>, tick_ms: Option<u32> },
+    Journal { entry: u32 },
+    Notice { who: usize, text: u32 },
     Advance { ms: i64 },
 }
 
@@ -129,6 +135,10 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(item, ticket, off)| Op::Leave { item, ticket, off }),
         6 => (item(), 0..1000usize, any::<bool>())
             .prop_map(|(item, ticket, cancelled)| Op::Complete { item, ticket, cancelled }),
+        2 => (item(), 0..1000usize).prop_map(|(item, ticket)| Op::Reenter { item, ticket }),
+        2 => Just(Op::Replicate),
+        1 => Just(Op::LoseNewest),
+        1 => Just(Op::LoseEverything),
         6 => item().prop_map(|item| Op::Snapshot { item }),
         4 => put(item(), 0..8u32, prop::bool::weighted(0.8)),
         2 => (item(), policy(), any::<bool>())
@@ -143,5 +153,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(partition, batches)| Op::Ack { partition, batches }),
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
+        1 => any::<u32>().prop_map(|entry| Op::Journal { entry }),
+        2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::Notice { who, text }),
     ]
 }
