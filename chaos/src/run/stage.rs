@@ -53,6 +53,7 @@ impl Stage {
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)
             .with("DAEGI_LEASE_MS", &LEASE.to_string())
+            .with("DAEGI_RECOVERY_HOLD_MS", "3000")
             .with("DAEGI_TICK_MS", "500");
         let port = redis.port();
         let stage = Self {
