@@ -12,18 +12,25 @@ if [ ${#names[@]} = 0 ]; then
   for patch in chaos/bugs/*.patch; do names+=("$(basename "$patch" .patch)"); done
 fi
 
+# A target directory of its own: cargo would take planted binaries in the usual one for the healthy
+# ones. It begins with the dependencies that are built already.
+if [ ! -d "$work/target" ] && [ -d "$target/debug/deps" ]; then
+  mkdir -p "$work/target/debug"
+  cp -al "$target"/debug/{deps,build,.fingerprint} "$work/target/debug/"
+  find "$work/target/debug" -mindepth 2 -maxdepth 2 -name '*daegi*' -exec rm -rf {} +
+fi
+
 missed=0
 for name in "${names[@]}"; do
-  # The same directory every time, so that only what a patch touches is built again. Dependencies come
-  # from the usual target directory.
+  # The same directory every time, so that only what a patch touches is built again.
   mkdir -p "$work/src" "$work/$name"
   git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$work/src"
   # Unpacked files are as old as the originals; what a patch has changed before must look changed again.
   (cd "$work/src" && sed -n 's|^+++ b/||p' "$root"/chaos/bugs/*.patch | xargs touch)
   (cd "$work/src" && GIT_CEILING_DIRECTORIES=$work git apply "$root/chaos/bugs/$name.patch")
-  (cd "$work/src" && CARGO_TARGET_DIR=$target cargo build --quiet --locked \
+  (cd "$work/src" && CARGO_TARGET_DIR=$work/target cargo build --quiet --locked \
     -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos)
-  cp "$target"/debug/daegi-{api,scheduler,consumer,chaos} "$work/$name/"
+  cp "$work/target"/debug/daegi-{api,scheduler,consumer,chaos} "$work/$name/"
   echo "=== $name"
   if "$work/$name/daegi-chaos" run --seed "${SEED:-2}" --seconds "${SECONDS_OF_FAULTS:-60}" \
     --people "${PEOPLE:-1500}" --out "$work/$name"; then
@@ -31,6 +38,4 @@ for name in "${names[@]}"; do
     missed=1
   fi
 done
-# The usual binaries are the healthy ones again.
-cargo build --quiet --locked -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
 exit $missed

@@ -17,6 +17,7 @@ mod stale;
 #[cfg(test)]
 mod story;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use crate::history::Millis;
@@ -112,6 +113,9 @@ pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     leadership::judge(setup, history, &mut found);
     answers::judge(history, &mut found);
     found.0.sort();
+    // Many calls may show the same, and it is told once.
+    let mut known = HashSet::new();
+    found.0.retain(|violation| known.insert((violation.rule, violation.what.clone())));
     Ok(Verdict::of(history, found.0))
 }
 

@@ -13,12 +13,14 @@
 //! | [`picture`] | a run on a time line: faults, terms, admissions, errors |
 //! | [`nemesis`] | which faults a seed brings, and when |
 //! | [`run`] | the fleet, its people, its faults: makes a history |
+//! | [`simulation`] | leaders, relays and people in one thread, on a store that fails: makes many histories |
 
 pub mod check;
 pub mod history;
 pub mod nemesis;
 pub mod picture;
 pub mod run;
+pub mod simulation;
 pub mod verdict;
 
 pub use history::History;

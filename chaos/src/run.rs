@@ -1,5 +1,6 @@
 //! Makes a history: a fleet, the people in front of it, and a nemesis.
 
+mod catalogue;
 mod crowd;
 mod ears;
 mod faults;
@@ -9,12 +10,14 @@ mod product;
 mod recorder;
 mod stage;
 mod terms;
+mod witness;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_testkit::{Kafka, Redis};
+use daegi_testkit::{Cable, Kafka, Redis};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::history::{Entry, Setup};
@@ -47,6 +50,10 @@ pub struct Options {
 pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Result<PathBuf> {
     let path = options.out.join("history.jsonl");
     let logs = options.out.join("logs");
+    // Terms are read from logs; those of an earlier run would be taken for terms of this one.
+    if logs.exists() {
+        std::fs::remove_dir_all(&logs)?;
+    }
     std::fs::create_dir_all(&logs)?;
     let recorder = Arc::new(Recorder::create(&path)?);
     let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
@@ -58,6 +65,7 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     let deadline = began + trouble + CALM;
     let product = product::announce(&stage, options.seed, began + trouble, recorder.clone());
     let crowd = crowd::Crowd::come(&stage, options, deadline, recorder.clone()).await?;
+    let cable = Cable::to(stage.redis.lock().await.port()).await?;
     let nemesis = async {
         faults::bring(&stage, plan(options.seed, options.seconds, stage::SIZE), &recorder).await;
         tokio::time::sleep_until(began + trouble).await;
@@ -65,10 +73,17 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
         stage.heal().await;
         calm
     };
-    let (calm, announced) = tokio::join!(nemesis, product);
-    announced?;
-    crowd.served().await;
-    stage.settle(deadline).await;
+    let life = async {
+        let (calm, announced) = tokio::join!(nemesis, product);
+        crowd.served().await;
+        stage.settle(deadline).await;
+        announced.map(|()| calm)
+    };
+    // A task of its own: it must not stand still with whoever waits for a process to end.
+    let mut watching = JoinSet::new();
+    watching.spawn(witness::watch(stage.clone(), cable, recorder.clone()));
+    let calm = life.await?;
+    watching.shutdown().await;
     ears.heard_all(deadline).await?;
     stage.finals(&recorder).await;
 

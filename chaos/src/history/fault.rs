@@ -35,6 +35,8 @@ pub enum FaultKind {
     Deaf,
     /// Its connections to Redis look alive; what it sends arrives when the fault is over.
     Dead,
+    /// Nobody's doing: the machine was too busy to answer in time.
+    Stall,
 }
 
 impl FaultKind {
@@ -49,6 +51,7 @@ impl FaultKind {
             Self::Cut => "cut",
             Self::Deaf => "deaf",
             Self::Dead => "dead",
+            Self::Stall => "stall",
         }
     }
 }

@@ -23,11 +23,8 @@ pub(super) fn draw(svg: &mut String, history: &History, time: &Time, top: f64) -
             y + BAR / 2.0,
             y + BAR / 2.0,
         );
-        history
-            .terms
-            .iter()
-            .filter(|term| term.member == name)
-            .for_each(|of| term(svg, of, time, y));
+        let terms = history.terms.iter().zip(1..).filter(|(term, _)| term.member == name);
+        terms.for_each(|(of, count)| term(svg, of, count, time, y));
         let faults = history.faults.iter().filter(|fault| fault.target == name);
         faults.for_each(|of| fault(svg, of, time, y));
         y += LANE;
@@ -58,7 +55,7 @@ pub(super) fn colour_of(member: &str) -> &'static str {
     LEADERS[number.unwrap_or(1).saturating_sub(1) % LEADERS.len()]
 }
 
-fn term(svg: &mut String, term: &Term, time: &Time, y: f64) {
+fn term(svg: &mut String, term: &Term, count: u32, time: &Time, y: f64) {
     let (x, end) = (time.x(term.from), time.x(term.to));
     let (width, colour) = ((end - x).max(1.5), colour_of(&term.member));
     let _ = writeln!(
@@ -69,10 +66,9 @@ fn term(svg: &mut String, term: &Term, time: &Time, y: f64) {
     if width > 16.0 {
         let _ = writeln!(
             svg,
-            r##"<text x="{:.1}" y="{:.1}" font-size="9" fill="#fff">{}</text>"##,
+            r##"<text x="{:.1}" y="{:.1}" font-size="9" fill="#fff">{count}</text>"##,
             x + 3.0,
             y + 11.5,
-            term.epoch
         );
     }
 }
@@ -104,6 +100,7 @@ fn colour_of_fault(what: FaultKind) -> &'static str {
         FaultKind::Cut => "#d1477a",
         FaultKind::Deaf => "#7a7a8c",
         FaultKind::Dead => "#40404f",
+        FaultKind::Stall => "#d8d8d8",
     }
 }
 
@@ -133,7 +130,7 @@ fn legend(svg: &mut String, y: f64) {
     let _ = writeln!(
         svg,
         r##"<rect x="{x:.1}" y="{y:.1}" width="10" height="10" rx="2" fill="{}"/>
-<text x="{:.1}" y="{:.1}" font-size="11" fill="#555">leads (the number is the term's epoch)</text>"##,
+<text x="{:.1}" y="{:.1}" font-size="11" fill="#555">leads (terms are counted)</text>"##,
         LEADERS[0],
         x + 15.0,
         y + 9.0

@@ -10,14 +10,11 @@ use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::Options;
 use super::person::Person;
 use super::pods::{Pods, Who};
 use super::recorder::Recorder;
 use super::stage::Stage;
-
-/// What people come for, in turn.
-const ITEMS: [&str; 5] = ["arena", "club", "festival", "opera", "drop"];
+use super::{Options, catalogue};
 
 /// People, on their way.
 pub(super) struct Crowd(JoinSet<()>);
@@ -42,10 +39,11 @@ impl Crowd {
         let (mut people, began) = (JoinSet::new(), Instant::now());
         // The last ones come when there are still faults to come.
         let most = options.seconds * 850;
+        let items = catalogue::ids();
         for number in 0..options.people {
             let who = Who {
                 user: UserId::parse(&format!("person-{number}"))?,
-                item: ItemId::parse(ITEMS[number % ITEMS.len()])?,
+                item: ItemId::parse(&items[number % items.len()])?,
             };
             let comes = began + Duration::from_millis(chance.u64(0..most.max(1)));
             let (pods, chance) = (pods.clone(), chance.fork());

@@ -14,6 +14,9 @@ use crate::nemesis::{Planned, Target};
 /// How slow a slow cable is: noticed by everybody, too short for a call to be given up.
 const SLOW: Duration = Duration::from_millis(150);
 
+/// How long a cable is slow before it is dead.
+const LIMP: Duration = Duration::from_millis(700);
+
 /// Brings all sequences side by side, and returns when the last fault is over.
 pub(super) async fn bring(stage: &Stage, plan: [Vec<Planned>; 2], recorder: &Recorder) {
     let [members, servers] = plan;
@@ -58,10 +61,17 @@ async fn member(slot: &Slot, planned: &Planned) {
             sleep(planned.lasts).await;
             slot.member.lock().await.resume();
         }
+        // Nobody can plan it.
+        FaultKind::Stall => {}
         FaultKind::Slow => cable(slot, Condition::Slow(SLOW), planned.lasts).await,
         FaultKind::Cut => cable(slot, Condition::Cut, planned.lasts).await,
         FaultKind::Deaf => cable(slot, Condition::Deaf, planned.lasts).await,
-        FaultKind::Dead => cable(slot, Condition::Dead, planned.lasts).await,
+        FaultKind::Dead => {
+            // Slow first, as networks are when they fail: then much is under way when it dies, and
+            // arrives in somebody else's term.
+            cable(slot, Condition::Slow(SLOW), LIMP).await;
+            cable(slot, Condition::Dead, planned.lasts).await;
+        }
     }
 }
 

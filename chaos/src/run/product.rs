@@ -8,18 +8,10 @@ use daegi_kafka::{Publisher, Record};
 use fastrand::Rng;
 use tokio::time::Instant;
 
+use super::catalogue::KINDS;
 use super::recorder::{Recorder, now};
 use super::stage::Stage;
 use crate::history::{Announced, Entry};
-
-/// What it sells, and between which stocks it changes.
-const CATALOGUE: [(&str, u32, u32); 5] = [
-    ("arena", 100_000, 100_000),
-    ("club", 100_000, 100_000),
-    ("festival", 100_000, 100_000),
-    ("opera", 30, 30),
-    ("drop", 10, 40),
-];
 
 /// Announces until the end, and then once more, each until the broker has confirmed it.
 pub(super) async fn announce(
@@ -35,13 +27,16 @@ pub(super) async fn announce(
     while !over {
         over = Instant::now() >= end;
         version += 1;
-        for (item, least, most) in CATALOGUE {
+        let (mut announced, mut records) = (Vec::new(), Vec::new());
+        for (item, (least, most)) in
+            KINDS.iter().flat_map(|kind| kind.ids().map(|item| (item, kind.stock)))
+        {
             let stock = chance.u32(least..=most);
-            let (item, record) = (item.to_owned(), record(item, stock, version)?);
-            let announced = Announced { item, version, stock: stock.into(), at: now() };
-            while publisher.publish(std::slice::from_ref(&record)).await.is_err() {}
-            recorder.write(&Entry::Announced(announced));
+            records.push(record(&item, stock, version)?);
+            announced.push(Announced { item, version, stock: stock.into(), at: now() });
         }
+        while publisher.publish(&records).await.is_err() {}
+        announced.into_iter().for_each(|one| recorder.write(&Entry::Announced(one)));
         let pause = Duration::from_millis(chance.u64(500..3_000));
         tokio::time::sleep_until((Instant::now() + pause).min(end)).await;
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::catalogue::KINDS;
 use super::recorder::Recorder;
 use crate::history::{Entry, Final, ItemSetup, Millis};
 use crate::nemesis::Size;
@@ -52,7 +53,8 @@ impl Stage {
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)
             .with("DAEGI_LEASE_MS", &LEASE.to_string())
-            .with("DAEGI_TICK_MS", "100");
+            .with("DAEGI_RECOVERY_HOLD_MS", "3000")
+            .with("DAEGI_TICK_MS", "500");
         let port = redis.port();
         let stage = Self {
             schedulers: slots(&fleet, "scheduler", SIZE.schedulers, port).await?,
@@ -75,29 +77,22 @@ impl Stage {
         self.kafka.lock().await.bootstrap()
     }
 
-    /// What people wait for: room, stock, pass-through, a stock that changes. None has a grace
-    /// period, so that whoever is let in out of order is let in wrongly.
+    /// Creates every item.
     pub(super) async fn put_items(&self) -> Vec<ItemSetup> {
-        let item =
-            |item: &str, max_active, stock| ItemSetup { item: item.into(), max_active, stock };
-        let items = vec![
-            item("arena", Some(40), 100_000),
-            item("club", Some(15), 100_000),
-            item("festival", Some(30), 100_000),
-            item("opera", None, 30),
-            item("drop", None, 20),
-        ];
-        for one in &items {
-            let mode = if one.item == "festival" { "auto" } else { "always" };
-            let body = json!({
-                "itemName": one.item, "remainCount": one.stock, "waitingQueueEnabled": true,
-                "policy": {
-                    "mode": mode, "maxActive": one.max_active, "graceSeconds": 0,
-                    "passTtlSeconds": PASS_SECONDS, "tokensPerTick": 2
-                }
-            });
-            let scheduler = self.schedulers[0].member.lock().await;
-            scheduler.admin(Method::PUT, &format!("waiting-item/{}", one.item), body).await;
+        let mut items = Vec::new();
+        for kind in &KINDS {
+            for one in kind.ids().map(|id| kind.setup(id)) {
+                let body = json!({
+                    "itemName": one.item, "remainCount": one.stock, "waitingQueueEnabled": true,
+                    "policy": {
+                        "mode": kind.mode, "maxActive": one.max_active, "graceSeconds": 0,
+                        "passTtlSeconds": PASS_SECONDS, "tokensPerTick": kind.tokens_per_tick
+                    }
+                });
+                let scheduler = self.schedulers[0].member.lock().await;
+                scheduler.admin(Method::PUT, &format!("waiting-item/{}", one.item), body).await;
+                items.push(one);
+            }
         }
         items
     }

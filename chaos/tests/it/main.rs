@@ -1,6 +1,7 @@
 //! A short run of everything, and the bugs that are planted to see it fail.
 
 mod bugs;
+mod simulation;
 
 use std::fs::File;
 use std::io::BufReader;

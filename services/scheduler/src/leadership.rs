@@ -1,5 +1,5 @@
 //! What this replica knows about its own part in leading. Who else leads is in the store, beside
-//! the lease.
+//! the lease; what all of them do is in its notices, see [`crate::lookout`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

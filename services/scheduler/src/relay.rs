@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::meters;
 use crate::trouble::Troubles;
 use drain::Drain;
-pub use outlet::Outlet;
+pub use outlet::{Ear, Outlet, sequence};
 pub use recent::Recent;
 
 /// The pause after a partition was found empty, and the first after one that failed.

@@ -123,11 +123,11 @@ async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
     next.put_item(&change("concert", Policy::default()), START).await.unwrap();
     next.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
 
-    let old = former.begin_term(0).await.unwrap();
+    let old = former.begin_term(START).await.unwrap();
     cable.set(Condition::Dead);
     let unheard = former.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
     assert!(matches!(unheard, Error::Unavailable(_)), "{unheard}");
-    let new = next.begin_term(0).await.unwrap();
+    let new = next.begin_term(START).await.unwrap();
     cable.set(Condition::Good);
     eventually(Duration::from_secs(10), "the late call is refused", async || {
         let errors: String = server.ask(&["INFO", "errorstats"]).await.unwrap();

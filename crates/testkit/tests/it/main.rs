@@ -5,7 +5,9 @@ mod redis_setups;
 
 use std::time::Duration;
 
-use daegi_testkit::{FakeRedis, durable_redis_or_loud, eventually, redis_or_loud};
+use daegi_testkit::{
+    Cable, Condition, FakeRedis, durable_redis_or_loud, eventually, redis_or_loud,
+};
 use redis::AsyncCommands;
 
 #[tokio::test]
@@ -79,4 +81,33 @@ async fn a_fake_redis_has_the_version_it_is_told() {
     let other: String =
         redis::cmd("SET").arg("a").arg("b").query_async(&mut connection).await.unwrap();
     assert_eq!(other, "OK");
+}
+
+#[tokio::test]
+async fn a_cable_delivers_late_what_it_held_back_and_nothing_once_it_is_cut() {
+    let Some(redis) = redis_or_loud().await else {
+        return;
+    };
+    let cable = Cable::to(redis.port()).await.unwrap();
+    let client = redis::Client::open(("127.0.0.1", cable.port())).unwrap();
+    let mut far = client.get_multiplexed_async_connection().await.unwrap();
+    let soon = Duration::from_secs(10);
+    let place = async || redis.ask::<Option<u32>>(&["GET", "place"]).await.unwrap();
+
+    cable.set(Condition::Dead);
+    let set = far.set::<_, _, ()>("place", 1);
+    assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
+    assert_eq!(place().await, None);
+    cable.set(Condition::Good);
+    eventually(soon, "the late command arrives", async || place().await == Some(1)).await;
+
+    cable.set(Condition::Deaf);
+    let set = far.set::<_, _, ()>("place", 2);
+    assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
+    assert_eq!(place().await, Some(2), "it was heard, though not answered");
+
+    cable.set(Condition::Cut);
+    assert!(far.set::<_, _, ()>("place", 3).await.is_err());
+    assert!(client.get_multiplexed_async_connection().await.is_err());
+    assert_eq!(place().await, Some(2));
 }

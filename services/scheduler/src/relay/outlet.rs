@@ -22,7 +22,16 @@ pub enum Outlet {
     Nowhere,
     /// To Kafka.
     Kafka(Arc<Bridge>),
+    /// To somebody in this process, for simulations.
+    Ear(Ear),
 }
+
+/// Hears events in their order, and says whether they have arrived.
+#[derive(Clone)]
+pub struct Ear(pub Arc<Hearing>);
+
+/// What somebody does with events, in their order.
+type Hearing = dyn Fn(&[OutboxBatch]) -> Result<()> + Send + Sync;
 
 /// What turns events into messages.
 pub struct Bridge {
@@ -34,6 +43,7 @@ pub struct Bridge {
 /// A way for one stretch of events, in order.
 pub(super) enum Passage<'a> {
     Nowhere,
+    Ear(&'a Ear),
     Kafka(&'a Bridge, Stretch<'a>),
 }
 
@@ -47,6 +57,12 @@ pub(super) struct Told {
 impl std::fmt::Debug for Bridge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bridge").field("topics", &self.topics).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Ear {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ear").finish_non_exhaustive()
     }
 }
 
@@ -71,6 +87,7 @@ impl Outlet {
     pub(super) fn open(&self) -> Passage<'_> {
         match self {
             Self::Nowhere => Passage::Nowhere,
+            Self::Ear(ear) => Passage::Ear(ear),
             Self::Kafka(bridge) => Passage::Kafka(bridge, bridge.publisher.begin()),
         }
     }
@@ -81,6 +98,7 @@ impl Passage<'_> {
     pub(super) async fn hand_over(&self, batches: &[OutboxBatch]) -> Result<Handed> {
         match self {
             Self::Nowhere => Ok(Handed::default()),
+            Self::Ear(ear) => (ear.0)(batches).map(|()| Handed::default()),
             Self::Kafka(bridge, stretch) => stretch.hand_over(bridge.records(batches)).await,
         }
     }
@@ -89,7 +107,7 @@ impl Passage<'_> {
     pub(super) fn count(&self, told: &Told) {
         let meter = match self {
             Self::Nowhere => meters::RELAY_DROPPED,
-            Self::Kafka(..) => meters::RELAY_PUBLISHED,
+            Self::Ear(_) | Self::Kafka(..) => meters::RELAY_PUBLISHED,
         };
         for (topic, events) in
             [(Topic::TokenActivated, told.activated), (Topic::TokenClosed, told.closed)]
@@ -157,7 +175,8 @@ fn told(batches: &[OutboxBatch]) -> impl Iterator<Item = (&OutboxBatch, usize, &
 
 /// Where an event stands in the outbox, as text that sorts: `token.activated` and `token.closed` are
 /// two topics, and a reader of both cannot tell from times what came first.
-fn sequence(batch: &OutboxBatch, place: usize) -> String {
+#[must_use]
+pub fn sequence(batch: &OutboxBatch, place: usize) -> String {
     let (time, count) = batch.id.split_once('-').unwrap_or((&batch.id, "0"));
     format!("{time:0>16}-{count:0>8}-{place:04}")
 }

@@ -110,6 +110,29 @@ async fn step_until_it_fails(relay: Relay, store: SharedStore) -> RelayError {
 }
 
 #[tokio::test]
+async fn events_say_in_which_term_and_in_which_order_they_happened() {
+    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
+    let mut room = Room::open(1).await;
+    room.put("a", 100, "{}").await;
+    room.join("a", &["kim", "lee"]).await;
+    room.tick().await;
+    room.tick().await;
+    assert_eq!(relay(&room, &broker, SOON).step().await.unwrap(), 2);
+    let (orders, mut sequences) = (OrderService::listen(&broker), Vec::new());
+    for _ in 0..2 {
+        let message = tokio::time::timeout(SOON, orders.0.recv()).await.unwrap().unwrap();
+        let headers = message.headers().unwrap();
+        let text = |key| {
+            let header = headers.iter().find(|header| header.key == key).unwrap();
+            String::from_utf8(header.value.unwrap().into()).unwrap()
+        };
+        assert!(text("ce_epoch").parse::<u64>().unwrap() > 0);
+        sequences.push(text("ce_sequence"));
+    }
+    assert!(sequences[0] < sequences[1], "{sequences:?}");
+}
+
+#[tokio::test]
 async fn everybody_let_in_is_told_of_in_order_with_their_token() {
     let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
     let mut room = Room::open(100).await;

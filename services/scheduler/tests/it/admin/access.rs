@@ -102,15 +102,16 @@ async fn a_standby_names_the_leader() {
     let desk = Desk::open().await;
     let leases = desk.store.leases();
     let lease =
-        Lease::try_acquire(&*desk.store, Duration::from_secs(60), 0).await.unwrap().unwrap();
+        Lease::try_acquire(&*desk.store, Duration::from_secs(60), 1_000).await.unwrap().unwrap();
     let reign = |leader: &str, epoch| Reign { leader: leader.into(), epoch, since: 1_000 };
+    let epoch = lease.epoch().0;
     leases.announce(&reign("the other one", lease.epoch())).await.unwrap();
     leases.announce(&reign("a former one", Epoch(0))).await.unwrap();
     let leader = desk.ok(200, "GET", "/leader", "").await;
     assert_eq!((&leader["leading"], &leader["leader"]), (&json!(false), &json!("the other one")));
     assert_eq!(
         (&leader["epoch"], &leader["since"]),
-        (&json!(1), &json!("1970-01-01T00:00:01.000Z"))
+        (&json!(epoch), &json!("1970-01-01T00:00:01.000Z"))
     );
     lease.release().await;
     assert!(desk.ok(200, "GET", "/leader", "").await["leader"].is_null(), "nobody leads");

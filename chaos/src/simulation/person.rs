@@ -1,0 +1,174 @@
+//! A person: comes, waits, is let in, and orders, or not.
+
+use std::sync::Arc;
+
+use daegi_domain::{EndReason, ItemId, Number, UserId};
+use daegi_store::{Joined, Place, Result, Standing, Store};
+
+use super::flaky::Flaky;
+use super::world::World;
+use crate::history::{Call, Entry, Millis, Op, Outcome, Seen};
+
+/// So many turns of others a person lets pass between two questions, at most.
+const PATIENCE: usize = 20;
+
+struct Person {
+    world: Arc<World>,
+    store: Flaky,
+    item: ItemId,
+    user: UserId,
+}
+
+pub(super) async fn live(world: Arc<World>, number: usize) {
+    let item = ItemId::parse(["arena", "opera"][number % 2]);
+    let (Ok(item), Ok(user)) = (item, UserId::parse(&format!("person-{number}"))) else { return };
+    world.turns(world.pick(150)).await;
+    let person = Person { store: Flaky(world.clone()), world, item, user };
+    let mut place = person.join().await;
+    if person.world.chance(0.1) {
+        return person.leave(place).await;
+    }
+    if person.world.chance(0.2) {
+        place = person.join().await;
+    }
+    if person.until(place, |status| status != "WAITING").await == "ENTERABLE" {
+        person.world.turns(person.world.pick(PATIENCE)).await;
+        match person.world.pick(10) {
+            0..7 => person.complete(place).await,
+            7 => person.leave(place).await,
+            _ => {}
+        }
+        person.until(place, |status| status != "WAITING" && status != "ENTERABLE").await;
+    }
+}
+
+impl Person {
+    async fn join(&self) -> Number {
+        loop {
+            let from = self.world.now();
+            let settings = self.store.settings().await;
+            let joined = match settings {
+                Ok(settings) => {
+                    let users = std::slice::from_ref(&self.user);
+                    self.store.join(&self.item, users, &settings, self.world.now()).await
+                }
+                Err(error) => Err(error),
+            };
+            let place = joined.map(|joined| match joined.first() {
+                Some(Joined::At { number, place, .. }) => Some((*number, status(*place))),
+                Some(Joined::Refused(_)) | None => None,
+            });
+            let seen = place.as_ref().map(|place| match place {
+                Some((number, status)) => seen(*number, status),
+                None => Seen::default(),
+            });
+            self.note(Op::Join, None, from, seen.map_err(ToString::to_string));
+            if let Ok(Some((number, _))) = place {
+                return number;
+            }
+            self.rest().await;
+        }
+    }
+
+    async fn until(&self, number: Number, enough: impl Fn(&str) -> bool) -> &'static str {
+        loop {
+            let from = self.world.now();
+            let asked = [(self.user.clone(), number)];
+            let answer = self.store.resolve(&self.item, &asked, self.world.now()).await;
+            let told = answer.map(|answer| answer.first().map_or("UNKNOWN", standing));
+            let known = told.as_ref().map(|status| seen(number, status));
+            self.note(Op::Poll, Some(number), from, known.map_err(ToString::to_string));
+            if let Ok(status) = told
+                && enough(status)
+            {
+                return status;
+            }
+            self.rest().await;
+        }
+    }
+
+    async fn leave(&self, number: Number) {
+        let call = async || {
+            let now = self.world.now();
+            self.store.leave(&self.item, &self.user, number, now).await
+        };
+        self.insist(Op::Leave, number, call).await;
+    }
+
+    async fn complete(&self, number: Number) {
+        let call = async || {
+            let (now, reason) = (self.world.now(), EndReason::Completed);
+            self.store.complete(&self.item, &self.user, number, reason, now).await
+        };
+        self.insist(Op::Complete, number, call).await;
+    }
+
+    /// Asks until there is an answer.
+    async fn insist(&self, op: Op, number: Number, call: impl AsyncFn() -> Result<bool>) {
+        loop {
+            let from = self.world.now();
+            let answer = call().await;
+            let seen = answer.as_ref().map(|released| Seen {
+                released: (op == Op::Complete).then_some(*released),
+                ..Seen::default()
+            });
+            self.note(op, Some(number), from, seen.map_err(ToString::to_string));
+            if answer.is_ok() {
+                return;
+            }
+            self.rest().await;
+        }
+    }
+
+    async fn rest(&self) {
+        self.world.turns(self.world.pick(PATIENCE)).await;
+    }
+
+    fn note(
+        &self,
+        op: Op,
+        number: Option<Number>,
+        from: Millis,
+        heard: std::result::Result<Seen, String>,
+    ) {
+        self.world.write(Entry::Call(Call {
+            op,
+            user: self.user.to_string(),
+            item: self.item.to_string(),
+            number: number.map(|number| number.0),
+            from,
+            to: self.world.now(),
+            outcome: heard.map_or_else(Outcome::Unknown, Outcome::Ok),
+        }));
+    }
+}
+
+fn seen(number: Number, status: &str) -> Seen {
+    Seen { number: Some(number.0), status: Some(status.to_owned()), ..Seen::default() }
+}
+
+fn status(place: Place) -> &'static str {
+    match place {
+        Place::Waiting { .. } => "WAITING",
+        Place::Entered { .. } => "ENTERABLE",
+    }
+}
+
+/// What a pod would say.
+fn standing(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::At(place) => status(*place),
+        Standing::Ended(reason) => end(*reason),
+        Standing::Restarted | Standing::Forgotten | Standing::NotFound => "UNKNOWN",
+    }
+}
+
+pub(super) fn end(reason: EndReason) -> &'static str {
+    match reason {
+        EndReason::Expired => "EXPIRED",
+        EndReason::Completed => "COMPLETED",
+        EndReason::Left => "LEFT",
+        EndReason::Abandoned => "ABANDONED",
+        EndReason::Replaced => "REPLACED",
+    }
+}

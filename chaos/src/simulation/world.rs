@@ -1,0 +1,203 @@
+//! What all share: the store, the clock, chance, and the history.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use daegi_domain::{ItemChange, ItemId, ItemName, LineEvent, Policy, Settings};
+use daegi_kafka::Error as KafkaError;
+use daegi_scheduler::Outlet;
+use daegi_scheduler::relay::{Ear, sequence};
+use daegi_store::{Counts, MemoryStore, OutboxBatch, Store};
+use fastrand::Rng;
+
+use crate::history::{Entry, ItemSetup, Kind, Millis, Told};
+
+/// When a simulation begins.
+pub(super) const START: Millis = 1_700_000_000_000;
+
+const SETTINGS: Settings = Settings { token_count_to_move: 2, tick_ms: 100 };
+
+/// How long an entry lasts: some are used in time.
+const PASS_SECONDS: u32 = 5;
+
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) store: MemoryStore,
+    clock: AtomicU64,
+    storms: AtomicBool,
+    heard: AtomicI64,
+    rng: Mutex<Rng>,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            store: MemoryStore::new(2, SETTINGS),
+            clock: AtomicU64::new(START),
+            storms: AtomicBool::new(true),
+            heard: AtomicI64::new(0),
+            rng: Mutex::new(Rng::with_seed(seed)),
+            entries: Mutex::default(),
+        }
+    }
+
+    /// Opens the lines. None has a grace period, as in a run with processes.
+    pub(super) async fn open(&self, items: &[ItemSetup]) {
+        for item in items {
+            let (Ok(id), Ok(name)) = (ItemId::parse(&item.item), ItemName::parse(&item.item))
+            else {
+                continue;
+            };
+            let policy = Policy {
+                max_active: item.max_active.and_then(|most| u32::try_from(most).ok()),
+                pass_ttl_seconds: PASS_SECONDS,
+                grace_seconds: 0,
+                ..Policy::default()
+            };
+            let stock = u32::try_from(item.stock).unwrap_or(u32::MAX);
+            let (version, policy) = (None, Some(policy));
+            let change = ItemChange { id, name, stock, enabled: true, version, policy };
+            // The memory store itself takes everything.
+            let _ = self.store.put_item(&change, START).await;
+        }
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        self.clock.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn tick(&self, most: u64) {
+        let by = self.rng().u64(0..most);
+        self.clock.fetch_add(by, Ordering::Relaxed);
+    }
+
+    pub(super) fn storms(&self) -> bool {
+        self.storms.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn calm(&self) {
+        self.storms.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn chance(&self, of: f64) -> bool {
+        self.rng().f64() < of
+    }
+
+    pub(super) fn pick(&self, of: usize) -> usize {
+        self.rng().usize(0..of.max(1))
+    }
+
+    /// Whether something goes wrong now.
+    pub(super) fn fails(&self, of: f64) -> bool {
+        self.storms() && self.chance(of)
+    }
+
+    /// Lets others go first: mostly a few of them, sometimes many.
+    pub(super) async fn pause(&self) {
+        let turns = match self.pick(20) {
+            0 if self.storms() => self.pick(120),
+            0..6 => self.pick(6),
+            _ => 1,
+        };
+        self.turns(turns).await;
+    }
+
+    pub(super) async fn turns(&self, turns: usize) {
+        for _ in 0..turns {
+            turn().await;
+        }
+    }
+
+    pub(super) fn write(&self, entry: Entry) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+
+    pub(super) fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) async fn counts(&self) -> Vec<Counts> {
+        let ids: Vec<_> =
+            self.store.items().await.unwrap_or_default().into_iter().map(|item| item.id).collect();
+        self.store.counts(&ids).await.unwrap_or_default()
+    }
+
+    /// Nobody waits, nobody is inside, and every event was heard.
+    pub(super) async fn is_quiet(&self) -> bool {
+        for partition in 0..self.store.partitions() {
+            if self.store.outbox_len(partition).await.is_ok_and(|events| events > 0) {
+                return false;
+            }
+        }
+        self.counts().await.iter().all(|counts| counts.waiting + counts.entered == 0)
+    }
+
+    /// The order service's ear; a broker that refuses may have told some, or all, before.
+    pub(super) fn ear(self: &Arc<Self>) -> Outlet {
+        let world = self.clone();
+        Outlet::Ear(Ear(Arc::new(move |batches| {
+            let fails = world.fails(0.1);
+            let heard = if fails { world.pick(batches.len() + 1) } else { batches.len() };
+            batches[..heard].iter().for_each(|batch| world.hear(batch));
+            if fails { Err(KafkaError::GivenUp) } else { Ok(()) }
+        })))
+    }
+
+    fn hear(&self, batch: &OutboxBatch) {
+        for (place, event) in batch.events.iter().enumerate() {
+            let told = Told {
+                epoch: batch.epoch.map(|epoch| epoch.0),
+                sequence: sequence(batch, place),
+                offset: self.heard.fetch_add(1, Ordering::Relaxed),
+                ..told(&batch.item, event, self.now())
+            };
+            self.write(Entry::Told(told));
+        }
+    }
+
+    fn rng(&self) -> MutexGuard<'_, Rng> {
+        self.rng.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the others go first, once. Tokio's own would wait for a scheduler that is not there.
+async fn turn() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if waited {
+            return Poll::Ready(());
+        }
+        waited = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+fn told(item: &ItemId, event: &LineEvent, heard: Millis) -> Told {
+    let (kind, at, expires, reason) = match event {
+        LineEvent::Activated { at, expires_at, .. } => {
+            (Kind::Activated, *at, Some(*expires_at), None)
+        }
+        LineEvent::Closed { at, reason, .. } => {
+            (Kind::Closed, *at, None, Some(super::person::end(*reason).to_owned()))
+        }
+    };
+    Told {
+        event: kind,
+        id: event.id(item).to_string(),
+        item: item.to_string(),
+        user: event.user().to_string(),
+        number: event.number().0,
+        at,
+        expires,
+        reason,
+        epoch: None,
+        sequence: String::new(),
+        partition: 0,
+        offset: 0,
+        heard,
+    }
+}
