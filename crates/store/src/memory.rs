@@ -221,7 +221,7 @@ impl Store for MemoryStore {
             Some(line) if line.item.revision != revision => PolicyChange::Conflict,
             Some(line) => {
                 line.item.policy = policy.clone();
-                PolicyChange::Changed(line.touched())
+                PolicyChange::Changed(Box::new(line.touched()))
             }
         })
     }

@@ -357,6 +357,7 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
+            behind_until: self.behind_until,
             departed,
             reclaimed,
             cursor: DepartedCursor { base: self.base.0, read },

@@ -37,7 +37,7 @@ async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Ans
             PolicyChange::Changed(item) => {
                 let (from, to) = (&before.policy, &item.policy);
                 tracing::info!(admin.call = "set policy", item.id = %id, ?from, ?to, "admin change");
-                return Ok(item);
+                return Ok(*item);
             }
             PolicyChange::Conflict => {}
             PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),
