@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test bench bench-kafka k6 page lint fmt tools
+.PHONY: help run kafka test chaos chaos-bugs bench bench-kafka k6 page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,6 +15,15 @@ test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 	web/test.sh
 
+CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
+
+chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=180 PEOPLE=5000
+	cargo build --locked $(CHAOS_BINARIES)
+	$(or $(CARGO_TARGET_DIR),target)/debug/daegi-chaos run --seed $(or $(SEED),1) --seconds $(or $(SECONDS),180) --people $(or $(PEOPLE),5000)
+
+chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
+	chaos/bugs/show.sh $(BUGS)
+
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
 	@infra/tools/wrk.sh
 	cargo build --release --locked -p daegi-bench -p daegi-api
@@ -28,7 +37,7 @@ k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs a
 bench-kafka: tools ## relay and item sync beside a bare producer and consumer
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
-page: ## bundle the waiting page anew, after a change in web/ or sdk/
+page: ## bundle the waiting page and the console anew, after a change in web/ or sdk/
 	@infra/tools/node.sh
 	npm run --silent build
 

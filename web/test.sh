@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The suites that are not Rust: the browser client, the waiting page, and both in a real browser.
+# The suites that are not Rust: the browser client, the waiting page, the console, and all in a real browser.
 # Uses the daegi that cargo has built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if [ ! -d node_modules ]; then
-  echo "NODE IS MISSING: the waiting page and the browser client were not tested."
+  echo "NODE IS MISSING: the waiting page, the console and the browser client were not tested."
   [ "${CI:-}" != true ]
   exit
 fi

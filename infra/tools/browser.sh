@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that Chromium is there: the waiting page is tested in a real browser.
+# Makes sure that Chromium is there: the waiting page and the console are tested in a real browser.
 set -euo pipefail
 
 for name in chromium chromium-browser google-chrome; do

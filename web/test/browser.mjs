@@ -10,7 +10,7 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 
 /** Where Chromium is; null, loudly, where it is not. In CI that is a failure. */
-export function chromiumPath() {
+export function chromiumPath(what = "the waiting page") {
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     for (const name of NAMES) {
       try {
@@ -21,7 +21,7 @@ export function chromiumPath() {
       }
     }
   }
-  const line = "CHROMIUM IS MISSING: the waiting page was not tested in a browser.";
+  const line = `CHROMIUM IS MISSING: ${what} was not tested in a browser.`;
   if (process.env.CI === "true") throw new Error(line);
   console.log(line);
   return null;

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const ADMIN = "admin-token-of-the-browser-tests";
+export const ADMIN = "admin-token-of-the-browser-tests";
 /** The same for all rooms: one that is killed and started again must know its tickets. */
 const { privateKey } = generateKeyPairSync("ed25519");
 const PASS_KEY = privateKey.export({ type: "pkcs8", format: "pem" });
@@ -41,15 +41,28 @@ function binary() {
 export class World {
   /** A running room; `store` is memory unless given. */
   static async open(store = "memory") {
+    const world = await World.#new();
+    world.args.push("--store", store, "--kafka", "off", "--admin-token", ADMIN, "--ticket-secrets", SECRET);
+    world.args.push("--pass-key", PASS_KEY);
+    world.args.push("--tick-ms", "100", "--token-count-to-move", "0", "--lease-ms", "500", "--log", "warn");
+    await world.start();
+    return world;
+  }
+
+  /** The demo as a newcomer starts it, but for the ports and the token. */
+  static async demo() {
+    const world = await World.#new();
+    world.args.push("--demo", "--admin-token", ADMIN, "--log", "error");
+    await world.start();
+    return world;
+  }
+
+  static async #new() {
     const world = new World();
     const [people, services] = [await freePort(), await freePort()];
     world.origin = `http://127.0.0.1:${people}`;
     world.internal = `http://127.0.0.1:${services}`;
     world.args = ["--public-addr", `127.0.0.1:${people}`, "--internal-addr", `127.0.0.1:${services}`];
-    world.args.push("--store", store, "--kafka", "off", "--admin-token", ADMIN, "--ticket-secrets", SECRET);
-    world.args.push("--pass-key", PASS_KEY);
-    world.args.push("--tick-ms", "100", "--token-count-to-move", "0", "--lease-ms", "500", "--log", "warn");
-    await world.start();
     return world;
   }
 

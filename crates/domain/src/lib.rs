@@ -17,6 +17,7 @@
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
 //! | [`event`] | what the rest of the company is told, and what it tells us |
 //! | [`topic`] | where those events travel |
+//! | [`presence`] | what processes say about themselves |
 
 pub mod event;
 pub mod ids;
@@ -26,6 +27,7 @@ pub mod liveness;
 pub mod look;
 pub mod pass;
 pub mod policy;
+pub mod presence;
 pub mod rate;
 pub mod reclaimed;
 pub mod ticket;
@@ -41,6 +43,7 @@ pub use liveness::SeenPage;
 pub use look::{Colour, Look, LookError};
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Mode, OnRejoin, Policy, PolicyError};
+pub use presence::{Happened, Presence};
 pub use rate::{Eta, Rate};
 pub use reclaimed::Reclaimed;
 pub use ticket::{EndReason, Status, Ticket};

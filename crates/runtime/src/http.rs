@@ -4,10 +4,12 @@
 //! - [`guarded`] wraps a router so that whatever goes wrong is answered with a problem.
 //! - [`bind`] takes a port, or says which option chooses another.
 //! - [`Replaceable`] is a router that changes while it is served: health first, the rest later.
+//! - [`Asset`] is a file of a page, embedded in the binary.
 //! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
 //!   rejections.
 
 mod alarm;
+mod asset;
 mod body;
 mod extract;
 mod guard;
@@ -15,6 +17,7 @@ mod listen;
 mod replaceable;
 mod server;
 
+pub use asset::{Asset, version_of};
 pub use body::MAX_BODY;
 pub use extract::{JsonBody, PathParams, QueryParams};
 pub use guard::{Guarded, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};

@@ -42,6 +42,15 @@ pub fn fatal(error: impl Into<anyhow::Error>, misconfigured: bool) -> anyhow::Er
     if misconfigured { error.context(Misconfigured) } else { error }
 }
 
+/// A name for this process that no other one has: host, process and a random number.
+#[must_use]
+pub fn replica_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let host = host.unwrap_or_else(|_| "replica".into());
+    let (pid, random) = (std::process::id(), uuid::Uuid::new_v4().as_fields().0);
+    format!("{}-{pid}-{random:08x}", host.trim())
+}
+
 /// Runs a service until it ends, fails or is told to stop, and says how it went.
 ///
 /// Exits with 0 after an orderly end, 1 with one line on stderr after a failure, 64 for a bad

@@ -22,11 +22,11 @@ mod redis;
 mod store;
 
 pub use error::{Error, Result};
-pub use lease::{Lease, Leases};
+pub use lease::{Lease, Leases, Reign};
 pub use memory::{MemoryStore, Replica};
 pub use model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing, Sweep, Totals,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing, Sweep, Totals,
 };
 pub use open::open;
 pub use redis::RedisStore;
@@ -38,6 +38,12 @@ pub const CHUNK: u32 = 250;
 
 /// How long the end of a ticket is remembered, in milliseconds.
 pub const CLOSED_KEEP_MS: daegi_domain::Millis = 3_600_000;
+
+/// How many changes of operators are remembered.
+pub const JOURNAL_KEPT: u32 = 1_000;
+
+/// How long a process counts as being there after its last notice, in milliseconds.
+pub const NOTICE_KEEP_MS: daegi_domain::Millis = 10_000;
 
 /// How long after a loss numbers of old are taken back, in milliseconds. Less than ends are
 /// remembered, whatever the clocks say, so that nobody is taken back whose ticket ended since.

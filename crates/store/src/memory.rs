@@ -9,7 +9,9 @@
 //! | `memory/leader.rs` | admit, expire, sweep |
 //! | `memory/recovery.rs` | numbers that were lost |
 //! | `memory/outbox.rs` | events on their way out |
+//! | `memory/board.rs` | what operators changed, what processes say about themselves |
 
+mod board;
 mod items;
 mod leader;
 mod line;
@@ -28,12 +30,13 @@ use daegi_domain::{
     SeenPage, Settings, UserId,
 };
 
+use self::board::Board;
 use self::line::Line;
 use self::outbox::{Outbox, Written};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
+    Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
 };
 use crate::{Error, Result, Store};
 
@@ -63,6 +66,7 @@ struct Rooms {
     active: BTreeSet<ItemId>,
     outboxes: Vec<Outbox>,
     catalogues: BTreeMap<String, Catalogue>,
+    board: Board,
 }
 
 impl MemoryStore {
@@ -122,6 +126,7 @@ impl Rooms {
             active: BTreeSet::new(),
             outboxes: (0..partitions).map(|_| Outbox::default()).collect(),
             catalogues: BTreeMap::new(),
+            board: Board::default(),
         }
     }
 
@@ -135,15 +140,17 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
-    /// One step on one line, with its events; the default answer where there is no line.
+    /// One step on one line, with its events; the default answer where there is no line. `by` is
+    /// the term of a leader's step.
     fn change<T: Default>(
         &mut self,
         id: &ItemId,
         outbox: usize,
+        by: Option<Epoch>,
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> T {
         let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut written = Written::default();
+        let mut written = Written::by(by);
         let answer = step(line, &mut written);
         self.outboxes[outbox].write(id, written);
         answer
@@ -157,7 +164,7 @@ impl Rooms {
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> Option<T> {
         let joined = self.lines.get(id).map_or(0, |line| line.totals.joined);
-        let answer = self.change(id, outbox, |line, written| Some(step(line, written)));
+        let answer = self.change(id, outbox, None, |line, written| Some(step(line, written)));
         if self.lines.get(id).is_some_and(|line| line.totals.joined > joined) {
             self.active.insert(id.clone());
         }
@@ -221,7 +228,7 @@ impl Store for MemoryStore {
             Some(line) if line.item.revision != revision => PolicyChange::Conflict,
             Some(line) => {
                 line.item.policy = policy.clone();
-                PolicyChange::Changed(Box::new(line.touched()))
+                PolicyChange::Changed(line.touched().into())
             }
         })
     }
@@ -304,7 +311,7 @@ impl Store for MemoryStore {
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.rooms().change(id, self.outbox_of(id), |line, written| {
+        Ok(self.rooms().change(id, self.outbox_of(id), None, |line, written| {
             people::leave(line, user, number, now, written)
         }))
     }
@@ -320,7 +327,7 @@ impl Store for MemoryStore {
         let ended = |line: &mut Line, written: &mut Written| {
             people::complete(line, user, number, reason, now, written)
         };
-        Ok(self.rooms().change(id, self.outbox_of(id), ended))
+        Ok(self.rooms().change(id, self.outbox_of(id), None, ended))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -353,7 +360,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
-        let mut written = Written::default();
+        let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
             Some(line) => leader::admit(line, quota, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
@@ -368,7 +375,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let expire =
             |line: &mut Line, written: &mut Written| leader::expire(line, store, now, written);
-        let expiry = rooms.change(id, outbox, expire);
+        let expiry = rooms.change(id, outbox, Some(epoch), expire);
         if !expiry.active {
             rooms.active.remove(id);
         }
@@ -382,7 +389,7 @@ impl Store for MemoryStore {
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        let swept = rooms.change(id, outbox, swept);
+        let swept = rooms.change(id, outbox, Some(epoch), swept);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 
@@ -424,6 +431,24 @@ impl Store for MemoryStore {
             tick_ms: tick_ms.unwrap_or(old.tick_ms),
         };
         Ok(rooms.settings)
+    }
+
+    async fn journal_write(&self, entry: &str) -> Result<()> {
+        self.rooms().board.write(entry);
+        Ok(())
+    }
+
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
+        Ok(self.rooms().board.read(limit))
+    }
+
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        self.rooms().board.post(who, text, now);
+        Ok(())
+    }
+
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
+        Ok(self.rooms().board.notices(now))
     }
 
     async fn ping(&self) -> Result<()> {

@@ -222,6 +222,12 @@ pub struct Counts {
     pub missed: u64,
     /// Inside.
     pub entered: u64,
+    /// Where the line's counter started.
+    pub base: Number,
+    /// The lowest number still waiting; one past the tail when nobody waits.
+    pub frontier: Number,
+    /// The last number given.
+    pub tail: Number,
     /// Since the line was created.
     pub totals: Totals,
 }
@@ -235,6 +241,38 @@ pub struct Totals {
     pub admitted: u64,
     /// Tickets that ended, whatever the reason, restarts of the line included.
     pub ended: u64,
+    /// Those of them whose order was completed,
+    pub completed: u64,
+    /// whose entry was not used in time,
+    pub expired: u64,
+    /// who left by themselves or cancelled,
+    pub left: u64,
+    /// and who were not seen any more.
+    pub abandoned: u64,
+}
+
+impl Totals {
+    pub(crate) fn end(&mut self, reason: EndReason) {
+        self.ended += 1;
+        match reason {
+            EndReason::Completed => self.completed += 1,
+            EndReason::Expired => self.expired += 1,
+            EndReason::Left => self.left += 1,
+            EndReason::Abandoned => self.abandoned += 1,
+            EndReason::Replaced => {}
+        }
+    }
+}
+
+/// What a process says about itself to all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The process.
+    pub who: String,
+    /// What it says.
+    pub text: String,
+    /// When it said so.
+    pub at: Millis,
 }
 
 /// Events of one item that were written in one step, in order.
@@ -244,6 +282,8 @@ pub struct OutboxBatch {
     pub id: String,
     /// The item.
     pub item: ItemId,
+    /// In whose term; none for what people and order services did.
+    pub epoch: Option<Epoch>,
     /// What happened.
     pub events: Vec<LineEvent>,
 }

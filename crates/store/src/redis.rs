@@ -59,9 +59,11 @@ use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
 };
-use crate::{CHUNK, DEPARTED_PAGE, Error, Result, Store, partition_of};
+use crate::{
+    CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store, partition_of,
+};
 
 /// How many lines are asked at once where a call covers many.
 const ABREAST: usize = 64;
@@ -475,6 +477,32 @@ impl Store for RedisStore {
             self.command::<()>(&set).await?;
         }
         self.settings().await
+    }
+
+    async fn journal_write(&self, entry: &str) -> Result<()> {
+        let mut script = scripts().journal_write.prepare_invoke();
+        script.key(keys::journal()).arg(entry).arg(JOURNAL_KEPT);
+        self.run(script).await
+    }
+
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
+        let last = i64::from(limit.min(JOURNAL_KEPT)) - 1;
+        if last < 0 {
+            return Ok(Vec::new());
+        }
+        self.command(::redis::cmd("LRANGE").arg(keys::journal()).arg(0).arg(last)).await
+    }
+
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        let mut script = scripts().post_notice.prepare_invoke();
+        script.key(keys::notices()).arg(who).arg(text).arg(now);
+        script.arg(now.saturating_sub(NOTICE_KEEP_MS));
+        self.run(script).await
+    }
+
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
+        let kept = self.command(::redis::cmd("HGETALL").arg(keys::notices())).await?;
+        reply::notices(kept, now.saturating_sub(NOTICE_KEEP_MS))
     }
 
     async fn ping(&self) -> Result<()> {

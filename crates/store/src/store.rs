@@ -8,7 +8,7 @@ use daegi_domain::{
 
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
+    Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{Leases, Result};
 
@@ -183,6 +183,21 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         token_count_to_move: Option<u32>,
         tick_ms: Option<u32>,
     ) -> Result<Settings>;
+
+    // --- what operators see --------------------------------------------------------------
+
+    /// Writes down what an operator changed; the latest [`crate::JOURNAL_KEPT`] entries are kept.
+    async fn journal_write(&self, entry: &str) -> Result<()>;
+
+    /// What operators changed, newest first.
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>>;
+
+    /// Tells everybody what a process says about itself, in place of what it said before, and
+    /// takes down what others said more than [`crate::NOTICE_KEEP_MS`] ago.
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()>;
+
+    /// What processes said about themselves lately, sorted by process.
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>>;
 
     /// Whether the store answers.
     async fn ping(&self) -> Result<()>;

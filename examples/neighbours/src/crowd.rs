@@ -31,6 +31,8 @@ pub struct Crowd {
     pub rush: Duration,
     /// The time between two people after that.
     pub trickle: Duration,
+    /// Who comes after the rush and finds so many in the line goes home.
+    pub longest: u64,
     /// How many of a hundred leave the line while they wait.
     pub leave_percent: u8,
     /// How many of a hundred close the page and are never seen again.
@@ -65,19 +67,20 @@ pub struct Line {
 }
 
 impl Crowd {
-    /// A crowd of 250 for this item, a few of them unreliable.
+    /// A crowd of 120 for this item, a few of them unreliable, and one after the other later on.
     #[must_use]
     pub fn new(api: &str, shop: &str, item: ItemId) -> Self {
         Self {
             api: api.to_owned(),
             shop: shop.to_owned(),
             item,
-            size: 250,
-            rush: Duration::from_secs(20),
-            trickle: Duration::from_secs(2),
+            size: 120,
+            rush: Duration::from_secs(15),
+            trickle: Duration::from_millis(150),
+            longest: 120,
             leave_percent: 5,
             vanish_percent: 5,
-            thinking_ms: 1000..=3000,
+            thinking_ms: 1500..=4000,
         }
     }
 
@@ -94,7 +97,11 @@ impl Crowd {
         let http = http_client();
         // So that people of two runs on one store are not taken for each other.
         let run = fastrand::u16(..);
+        let onlooker = crowd.onlooker();
         for count in 1.. {
+            if count > crowd.size {
+                onlooker.wait_for_a_line_below(crowd.longest).await;
+            }
             let user = format!("visitor-{run:04x}-{count}");
             let visitor = Visitor::new(user, crowd.habit(), Arc::clone(&crowd), http.clone());
             let tally = Arc::clone(tally);
@@ -137,6 +144,12 @@ impl Onlooker {
     /// If daegi does not answer, or knows no such item.
     pub async fn line(&self) -> reqwest::Result<Line> {
         self.http.get(&self.line_url).send().await?.error_for_status()?.json().await
+    }
+
+    async fn wait_for_a_line_below(&self, longest: u64) {
+        while !self.line().await.is_ok_and(|line| line.waiting_count < longest) {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     async fn wait_for_the_opening(&self) {

@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`product`] | tells the waiting room what is on sale and how many are left |
 //! | [`order`] | hears who was let in, checks passes offline, reports how orders ended |
+//! | [`shop`] | the pages of a shop behind the waiting room |
 //! | [`crowd`] | people who join, wait, buy, change their mind or never come back |
 //! | [`reader`] | reading a topic at least once, with plain rdkafka |
 
@@ -22,6 +23,7 @@ pub mod crowd;
 pub mod order;
 pub mod product;
 pub mod reader;
+pub mod shop;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

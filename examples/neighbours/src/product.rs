@@ -1,7 +1,7 @@
 //! A product service: the one who knows what is on sale and how many are left.
 //!
 //! It publishes `item.changed` whenever that changes, and reads `order.closed` to know when it
-//! does. A sale goes through a plan: it opens, sells out, is restocked once, sells out again and
+//! does. A sale goes through a plan: it opens, sells out, is restocked as often as planned, and
 //! closes.
 
 mod sale;

@@ -13,10 +13,10 @@ mod colours;
 mod still;
 mod words;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use daegi_domain::{ItemId, Look};
+use daegi_runtime::http::version_of;
 
 use crate::wire::Ticket;
 
@@ -30,11 +30,7 @@ pub(crate) const STYLE: &str = include_str!("../../../web/wait/dist/wait.css");
 const TEMPLATE: &str = include_str!("../../../web/wait/page.html");
 
 /// Names script and style of this build, so that browsers may keep them for ever.
-pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let mut hasher = DefaultHasher::new();
-    (SCRIPT, STYLE).hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
-});
+pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| version_of(&[SCRIPT, STYLE]));
 
 /// Where a person stands, as far as the server knows when it writes the page.
 pub(crate) enum Standing {

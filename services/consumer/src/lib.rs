@@ -13,11 +13,13 @@
 //! |---|---|
 //! | [`items`] | what product services say |
 //! | [`orders`] | what order services say |
+//! | `presence` | tells operators how far it is behind |
 //! | [`error`] | why it could not, and whether waiting helps |
 
 pub mod error;
 pub mod items;
 pub mod orders;
+mod presence;
 
 use std::pin::pin;
 
@@ -65,6 +67,11 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
     if let Some(source) = source {
         let items = Consumer::new(source.clone(), Items::new(&deps))?;
         let orders = Consumer::new(source, Orders::new(&deps))?;
+        let telling = presence::tell(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
+        let stop = shutdown.token().clone();
+        shutdown.spawn("presence", async move {
+            stop.run_until_cancelled(telling).await;
+        });
         shutdown.spawn("items", items.run(shutdown.token().clone()));
         shutdown.spawn("orders", orders.run(shutdown.token().clone()));
     } else {

@@ -25,8 +25,8 @@ pub struct Banner {
     outlived: bool,
     /// An item to try.
     pub item: Option<ItemId>,
-    /// Where the order service of the demo is, if there is a demo.
-    pub shop: Option<String>,
+    /// Where the order service of the demo takes orders, if there is a demo.
+    pub order_desk: Option<String>,
 }
 
 impl Banner {
@@ -49,7 +49,7 @@ impl Banner {
             generated: secrets.generated.clone(),
             outlived: config.store != StoreConfig::Memory,
             item: None,
-            shop: None,
+            order_desk: None,
         }
     }
 
@@ -76,14 +76,28 @@ impl Banner {
         let Self { store, public, internal, .. } = self;
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;
-        writeln!(f, "  waiting page  {public}/wait/{}", self.item())?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
-        if let Some(shop) = &self.shop {
-            writeln!(f, "  orders        {shop}/orders  (the order service of the demo)")?;
+        if let Some(desk) = &self.order_desk {
+            writeln!(f, "  orders        {desk}/orders  (the order service of the demo)")?;
         }
         writeln!(f, "  store         {store}")?;
         writeln!(f, "  kafka         {}", self.brokers.as_deref().unwrap_or("off"))?;
-        self.secrets(f)
+        self.secrets(f)?;
+        self.pages(f)
+    }
+
+    /// What to open in a browser. A token that was made up for this run is part of the address,
+    /// behind the `#`, so that one click is enough.
+    fn pages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { public, internal, bearer, .. } = self;
+        let is_made_up = self.generated.contains(&"admin-token");
+        let token = if is_made_up { format!("#token={bearer}") } else { String::new() };
+        writeln!(f, "\n  open in a browser:\n")?;
+        if self.order_desk.is_some() {
+            writeln!(f, "  a shop behind the line   {public}/shop")?;
+        }
+        writeln!(f, "  the line                 {public}/wait/{}", self.item())?;
+        writeln!(f, "  the operator's console   {internal}/admin/{token}")
     }
 
     fn join_and_ask(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,7 +129,7 @@ impl Banner {
     }
 
     /// How to be one of the crowd, and what is about to be seen.
-    fn demo(&self, f: &mut fmt::Formatter<'_>, shop: &str) -> fmt::Result {
+    fn demo(&self, f: &mut fmt::Formatter<'_>, desk: &str) -> fmt::Result {
         let item = self.item();
         self.join_and_ask(f)?;
         writeln!(f, "\n  buy with the pass; a second time answers the same order:\n")?;
@@ -123,12 +137,12 @@ impl Banner {
         writeln!(f, r#"  | sed 's/.*"pass":"\([^"]*\)".*/\1/')"#)?;
         writeln!(f, "curl -s -H \"authorization: Bearer $PASS\" \\")?;
         writeln!(f, "  -H 'content-type: application/json' -d '{{\"itemId\":\"{item}\"}}' \\")?;
-        writeln!(f, "  {shop}/orders")?;
+        writeln!(f, "  {desk}/orders")?;
         writeln!(
             f,
-            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets ten"
+            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets"
         )?;
-        writeln!(f, "  in at a time, and an order service sells to whoever brings a pass.\n")
+        writeln!(f, "  twenty in at a time, and an order service sells to whoever brings a pass.\n")
     }
 
     fn line(&self) -> String {
@@ -143,8 +157,8 @@ impl Banner {
 impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.addresses(f)?;
-        if let Some(shop) = &self.shop {
-            return self.demo(f, shop);
+        if let Some(desk) = &self.order_desk {
+            return self.demo(f, desk);
         }
         self.join_and_ask(f)?;
         self.verify(f)?;

@@ -13,6 +13,7 @@ use daegi_neighbours::Kafka;
 use daegi_neighbours::crowd::{Crowd, Onlooker, Tally};
 use daegi_neighbours::order::{Desk, OrderService, Setup};
 use daegi_neighbours::product::{Plan, Product, Progress};
+use daegi_neighbours::shop::{ENTRY_URL, Shop};
 use daegi_runtime::Shutdown;
 use daegi_store::Store;
 use tokio::net::TcpListener;
@@ -33,7 +34,7 @@ pub struct Circle {
     orders: OrderService,
     listener: TcpListener,
     /// Where the order service takes orders, such as `http://127.0.0.1:43211`.
-    pub shop: String,
+    pub order_desk: String,
     /// Who will come.
     pub crowd: Crowd,
 }
@@ -74,11 +75,18 @@ impl Circle {
     /// If librdkafka refuses the brokers, or there is no port.
     pub async fn new(kafka: Kafka, api: &str, plan: Plan) -> Result<Self, Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let shop = format!("http://{}", listener.local_addr()?);
-        let crowd = Crowd::new(api, &shop, plan.item.clone());
+        let order_desk = format!("http://{}", listener.local_addr()?);
+        let crowd = Crowd::new(api, &order_desk, plan.item.clone());
         let product = Product::new(kafka.clone(), plan)?;
         let setup = Setup { kafka, api: api.to_owned(), cancelled_percent: CANCELLED_PERCENT };
-        Ok(Self { product, orders: OrderService::new(setup)?, listener, shop, crowd })
+        Ok(Self { product, orders: OrderService::new(setup)?, listener, order_desk, crowd })
+    }
+
+    /// The pages of the order service's shop, which are served beside the waiting room.
+    #[must_use]
+    pub fn shop(&self) -> Shop {
+        let (item, name) = item();
+        Shop { desk: self.orders.desk(), item, name }
     }
 
     /// Starts everybody, until the shutdown.
@@ -124,18 +132,20 @@ impl View {
     }
 }
 
-/// A hundred seats, fifty more a while after they are gone.
+/// Five hundred seats, which last some two minutes, and two hundred more whenever they are gone:
+/// somebody who looks in later finds the same to see.
 #[must_use]
 pub fn plan() -> Plan {
     let (item, name) = item();
     Plan {
         item,
         name,
-        stock: 100,
-        restock: 50,
-        restock_after: Duration::from_secs(8),
+        stock: 500,
+        restock: 200,
+        restocks: u32::MAX,
+        restock_after: Duration::from_secs(20),
         linger: Duration::from_secs(6),
-        lasts: Duration::from_secs(600),
+        lasts: Duration::from_secs(86_400),
     }
 }
 
@@ -158,13 +168,15 @@ pub async fn prepare(store: &dyn Store, now: Millis) -> daegi_store::Result<Item
     Ok(id)
 }
 
-/// The shop takes ten people at once. Entries and absences are short, because so is a demo.
+/// The shop takes twenty people at once. Entries and absences are short, because so is a demo, but
+/// long enough for a person to find the button.
 fn policy() -> Policy {
     Policy {
-        max_active: Some(10),
-        pass_ttl_seconds: 20,
+        max_active: Some(20),
+        pass_ttl_seconds: 60,
         grace_seconds: 20,
         missed_keep_seconds: 60,
+        entry_url: Some(ENTRY_URL.to_owned()),
         ..Policy::default()
     }
 }

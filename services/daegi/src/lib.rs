@@ -54,7 +54,7 @@ pub async fn run(
     let behind = Behind::starting(&health);
     let mut banner = Banner::new(&config, &listeners);
     let circle = neighbours(&config, &listeners).await?;
-    banner.shop = circle.as_ref().map(|circle| circle.shop.clone());
+    banner.order_desk = circle.as_ref().map(|circle| circle.order_desk.clone());
     let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
     let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
@@ -66,12 +66,14 @@ pub async fn run(
     banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
     let Api { public, internal } = start(&config, store, clock, parts, &shutdown)?;
-    behind.open(public, internal, &health);
-    welcome(&banner);
     let Some(circle) = circle else {
+        behind.open(public, internal, &health);
+        welcome(&banner);
         serving.await;
         return Ok(());
     };
+    behind.open(public.merge(circle.shop().router()), internal, &health);
+    welcome(&banner);
     let (view, neighbours) = circle.start(&shutdown);
     view.narrate(&shutdown);
     tokio::join!(serving, neighbours.gone());

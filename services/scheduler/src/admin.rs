@@ -4,13 +4,17 @@
 //! The token is asked for before anything else, so that without it every path under
 //! `/internal/admin`, existing or not, looks the same.
 
+mod audit;
 mod auth;
 mod body;
 mod counts;
 mod error;
 mod items;
 mod leader;
+mod lines;
+mod overview;
 mod policy;
+mod processes;
 mod query;
 mod settings;
 mod view;
@@ -25,29 +29,40 @@ use axum::routing::{get, patch, post};
 use daegi_runtime::{AdminToken, Clock, Code, Problem};
 use daegi_store::SharedStore;
 
-use crate::Leadership;
+use crate::{Leadership, Lookout, console};
 use error::AdminError;
 
 /// How long an operator waits for the store before being told that it is away.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 /// What the admin API works with.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Admin {
-    /// Where the lines live.
-    pub store: SharedStore,
-    /// Opens the API.
-    pub token: AdminToken,
-    /// Tells the store the time.
-    pub clock: Clock,
-    /// What this replica knows about who leads.
-    pub leadership: Arc<Leadership>,
+    store: SharedStore,
+    token: AdminToken,
+    clock: Clock,
+    leadership: Arc<Leadership>,
+    lookout: Arc<Lookout>,
+    latest: overview::Latest,
 }
 
 type Answer<T> = Result<T, AdminError>;
 
 impl Admin {
-    /// All calls under `/internal/admin`.
+    /// An API over this store, which the token opens. It tells what `leadership` knows about who
+    /// leads and what `lookout` has seen of the lines.
+    #[must_use]
+    pub fn new(
+        store: SharedStore,
+        token: AdminToken,
+        clock: Clock,
+        leadership: Arc<Leadership>,
+        lookout: Arc<Lookout>,
+    ) -> Self {
+        Self { store, token, clock, leadership, lookout, latest: overview::Latest::default() }
+    }
+
+    /// The console, and all calls under `/internal/admin`.
     ///
     /// The calls are a service behind the door, not routes beside it: axum adds `Allow` to a 405
     /// outside of a route's layers, and the fallbacks of whatever router this is merged into
@@ -58,12 +73,14 @@ impl Admin {
             .nest("/v1/waiting-queue", queue_calls())
             .nest("/v1/waiting-item", item_calls())
             .route("/v1/leader", get(leader::show))
+            .route("/v1/overview", get(overview::show))
+            .route("/v1/audit", get(audit::show))
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
         let door = from_fn_with_state(admin, auth::require_token);
         let behind_door = Router::new().fallback_service(calls).layer(door);
-        Router::new().nest_service("/internal/admin", behind_door)
+        console::router().nest_service("/internal/admin", behind_door)
     }
 }
 
@@ -81,6 +98,8 @@ fn item_calls() -> Router<Arc<Admin>> {
     Router::new()
         .route("/", get(items::list).post(items::create))
         .route("/{itemId}", one)
+        .route("/{itemId}/line", get(lines::now))
+        .route("/{itemId}/history", get(lines::history))
         .route("/{itemId}/manually", post(items::manually))
         .route("/{itemId}/policy", patch(policy::patch))
         .route("/{itemId}/pause", post(items::pause))

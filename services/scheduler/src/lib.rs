@@ -14,14 +14,18 @@
 //! | [`leader`] | the lease, the terms, the pace of ticks |
 //! | [`leadership`] | what this replica knows about who leads |
 //! | [`relay`] | how events leave the outbox |
+//! | [`lookout`] | what lines were like lately, and which processes there are |
 //! | [`admin`] | the admin API |
+//! | [`console`] | the page that uses it |
 //! | [`seed`] | items created if absent at the start |
 //! | [`meters`] | the names of all metrics |
 
 pub mod admin;
+pub mod console;
 mod error;
 pub mod leader;
 pub mod leadership;
+pub mod lookout;
 pub mod meters;
 pub mod relay;
 pub mod seed;
@@ -43,7 +47,8 @@ pub use admin::Admin;
 pub use error::Error;
 pub use leader::Leader;
 pub use leadership::Leadership;
-pub use relay::{Outlet, Relay, RelayError};
+pub use lookout::Lookout;
+pub use relay::{Outlet, Recent, Relay, RelayError};
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};
 
@@ -66,18 +71,20 @@ pub struct SchedulerDeps {
     pub outlet: Outlet,
 }
 
-/// Starts to lead or stand by, and returns the admin API for the internal listener.
+/// Starts to lead or stand by, and returns the admin API and the console for the internal
+/// listener.
 pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     let leadership = Arc::new(Leadership::new());
-    let admin = Admin {
-        store: deps.store.clone(),
-        token: deps.admin_token.clone(),
-        clock: deps.clock.clone(),
-        leadership: leadership.clone(),
-    };
-    let leader = Leader::new(deps, leadership);
+    let (store, clock, token) = (deps.store.clone(), deps.clock.clone(), deps.admin_token.clone());
+    let leader = Leader::new(deps, leadership.clone());
+    let lookout = Lookout::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
+    let lookout = Arc::new(lookout);
+    let (stop, looking) = (shutdown.token().clone(), lookout.clone().run());
     shutdown.spawn("leader", leader.run(shutdown.clone()));
-    admin.router()
+    shutdown.spawn("lookout", async move {
+        stop.run_until_cancelled(looking).await;
+    });
+    Admin::new(store, token, clock, leadership, lookout).router()
 }
 
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.

@@ -6,6 +6,7 @@
 
 mod drain;
 mod outlet;
+mod recent;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::meters;
 use crate::trouble::Troubles;
 use drain::Drain;
 pub use outlet::Outlet;
+pub use recent::Recent;
 
 /// The pause after a partition was found empty, and the first after one that failed.
 const IDLE: Duration = Duration::from_millis(250);
@@ -31,6 +33,7 @@ const LONGEST: Duration = Duration::from_secs(4);
 pub struct Relay {
     store: SharedStore,
     outlet: Outlet,
+    recent: Arc<Recent>,
 }
 
 /// Why events are still in the outbox. The messages stay the same while the trouble does, so
@@ -49,7 +52,13 @@ impl Relay {
     /// A relay from this store to that outlet.
     #[must_use]
     pub fn new(store: SharedStore, outlet: Outlet) -> Self {
-        Self { store, outlet }
+        Self { store, outlet, recent: Arc::default() }
+    }
+
+    /// What it published lately.
+    #[must_use]
+    pub fn recent(&self) -> Arc<Recent> {
+        Arc::clone(&self.recent)
     }
 
     /// Keeps all partitions empty, for ever; whoever runs it ends it with the term.
@@ -106,7 +115,7 @@ impl Relay {
     /// One stretch of a partition: from its oldest event on, as far as it goes.
     async fn drain(&self, partition: u16) -> Result<usize, RelayError> {
         let passage = self.outlet.open();
-        let drained = Drain::new(&*self.store, &passage, partition).run().await;
+        let drained = Drain::new(&*self.store, &passage, &self.recent, partition).run().await;
         if let Err(RelayError::Kafka(error)) = &drained {
             counter!(meters::RELAY_FAILED).increment(1);
             tracing::debug!(%error, "not published");

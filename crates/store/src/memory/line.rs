@@ -167,7 +167,7 @@ impl Line {
         at: Millis,
         written: &mut Written,
     ) {
-        self.totals.ended += 1;
+        self.totals.end(reason);
         self.closed.insert(number, (reason, at));
         written.closed.push(LineEvent::Closed { user, number, at, reason });
     }
@@ -328,6 +328,9 @@ impl Line {
             returning: self.returning.len(),
             missed: self.missed.len(),
             entered: self.entered.len(),
+            base: self.base,
+            frontier: self.front(),
+            tail: self.tail,
             totals: self.totals,
         }
     }

@@ -219,7 +219,12 @@ pub(super) fn leave(
     } else if line.returning.number_of(user) == Some(number) {
         line.returning.remove(user);
     } else if let Some(missed) = missed {
-        line.missed.remove(missed.until, user);
+        let until = missed.until;
+        line.missed.remove(until, user);
+        if until <= now {
+            line.end(user.clone(), number, EndReason::Abandoned, now, written);
+            return false;
+        }
     } else {
         return false;
     }
@@ -238,7 +243,10 @@ pub(super) fn complete(
     let Some(entry) = line.entered.get(user).filter(|entry| entry.number == number) else {
         return recovery::end_lost(line, user, number, reason, now, written);
     };
+    // What is over is over, also before the leader has noticed: the person was told so.
+    let in_time = entry.expires_at > now;
     line.entered.remove(entry.expires_at, user);
+    let reason = if in_time { reason } else { EndReason::Expired };
     line.end(user.clone(), number, reason, now, written);
-    true
+    in_time
 }

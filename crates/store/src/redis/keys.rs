@@ -87,7 +87,22 @@ pub(super) fn epoch() -> &'static str {
     "daegi:{p00}:epoch"
 }
 
+/// HASH epoch, name, since: who began the latest term.
+pub(super) fn leader() -> &'static str {
+    "daegi:{p00}:leader"
+}
+
 /// The lock behind the lease.
 pub(super) fn lease() -> &'static str {
     "daegi:{p00}:lease"
+}
+
+/// LIST: what operators changed, newest first.
+pub(super) fn journal() -> &'static str {
+    "daegi:{p00}:journal"
+}
+
+/// HASH process → time and text: what processes say about themselves.
+pub(super) fn notices() -> &'static str {
+    "daegi:{p00}:notices"
 }

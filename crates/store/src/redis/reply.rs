@@ -6,8 +6,8 @@ use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, NewsOutcome,
-    OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
 
@@ -42,7 +42,7 @@ pub(super) fn put(id: &ItemId, reply: Vec<Value>) -> Result<Put> {
 
 pub(super) fn policy_change(id: &ItemId, reply: Vec<Value>) -> Result<PolicyChange> {
     match tagged_item(id, reply)? {
-        (tag, Some(item)) if tag == "changed" => Ok(PolicyChange::Changed(Box::new(item))),
+        (tag, Some(item)) if tag == "changed" => Ok(PolicyChange::Changed(item.into())),
         (tag, None) if tag == "conflict" => Ok(PolicyChange::Conflict),
         (tag, None) if tag == "notfound" => Ok(PolicyChange::NotFound),
         (tag, _) => Err(strange("set_policy", &tag)),
@@ -201,11 +201,37 @@ fn read_changes(changes: &[String]) -> Result<(Vec<Number>, Ranges)> {
 }
 
 pub(super) fn counts(id: &ItemId, counted: Vec<u64>) -> Option<Counts> {
-    let [waiting, returning, missed, entered, joined, admitted, ended] = counted[..] else {
+    let [waiting, returning, missed, entered, base, frontier, tail, ref totals @ ..] = counted[..]
+    else {
         return None;
     };
-    let totals = Totals { joined, admitted, ended };
-    Some(Counts { item: id.clone(), waiting, returning, missed, entered, totals })
+    let &[joined, admitted, ended, completed, expired, left, abandoned] = totals else {
+        return None;
+    };
+    Some(Counts {
+        item: id.clone(),
+        waiting,
+        returning,
+        missed,
+        entered,
+        base: Number(base),
+        frontier: Number(frontier),
+        tail: Number(tail),
+        totals: Totals { joined, admitted, ended, completed, expired, left, abandoned },
+    })
+}
+
+/// A notice is kept as the time it was posted at, a space, and its text.
+pub(super) fn notices(kept: Hash, oldest: Millis) -> Result<Vec<Notice>> {
+    let notice = |(who, kept): (String, String)| {
+        let (at, text) = kept.split_once(' ').ok_or_else(|| strange("a notice", &kept))?;
+        let at = at.parse().map_err(|_| strange("a notice", at))?;
+        Ok(Notice { who, text: text.to_owned(), at })
+    };
+    let mut notices = kept.into_iter().map(notice).collect::<Result<Vec<_>>>()?;
+    notices.retain(|notice| notice.at >= oldest);
+    notices.sort_unstable_by(|one, other| one.who.cmp(&other.who));
+    Ok(notices)
 }
 
 /// A script that looks back answers numbers, or `slices` and how far back it must look.
@@ -263,7 +289,15 @@ fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
         }
         _ => return Err(Error::corrupt("an outbox record of no known kind")),
     };
-    Ok(OutboxBatch { id, item, events })
+    Ok(OutboxBatch { id, item, epoch: epoch(fields)?, events })
+}
+
+/// None where a pod wrote, or a release that did not write it down.
+fn epoch(fields: &Hash) -> Result<Option<Epoch>> {
+    match fields.get("p").map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some(_) => fields::number(fields, "p").map(Epoch).map(Some),
+    }
 }
 
 fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {

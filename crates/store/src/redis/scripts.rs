@@ -52,7 +52,9 @@ registry! {
         remove_item, set_policy, set_paused, reset, purge, join, snapshot, mark_seen,
         resolve, reenter, close, counts, admit, expire, sweep,
     ],
-    plain: [open, fence, outbox_ack, put_items, end_catalogue]
+    plain: [
+        open, fence, announce, outbox_ack, put_items, end_catalogue, journal_write, post_notice,
+    ]
 }
 
 /// The scripts, hashed once per process.

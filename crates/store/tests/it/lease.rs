@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use daegi_domain::Policy;
 use daegi_store::{Error, Lease, RedisStore, SharedStore, Store};
+use daegi_testkit::{Cable, Condition, eventually};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -107,4 +108,32 @@ async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
     stranger.put_item(&change("concert", Policy::default()), START).await.unwrap();
     stranger.expire(epoch, &item("concert"), START).await.expect("it leads");
     assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
+}
+
+/// The worst a network can do to a fence: the leader's call sits in it until the next term.
+#[tokio::test]
+async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else {
+        return;
+    };
+    let cable = Cable::to(server.port()).await.unwrap();
+    let far = format!("redis://127.0.0.1:{}", cable.port());
+    let former = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
+    let next = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    next.put_item(&change("concert", Policy::default()), START).await.unwrap();
+    next.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
+
+    let old = former.begin_term(0).await.unwrap();
+    cable.set(Condition::Dead);
+    let unheard = former.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
+    assert!(matches!(unheard, Error::Unavailable(_)), "{unheard}");
+    let new = next.begin_term(0).await.unwrap();
+    cable.set(Condition::Good);
+    eventually(Duration::from_secs(10), "the late call is refused", async || {
+        let errors: String = server.ask(&["INFO", "errorstats"]).await.unwrap();
+        errors.contains("errorstat_STALE:count=1")
+    })
+    .await;
+    assert_eq!(next.counts(&[item("concert")]).await.unwrap()[0].entered, 0);
+    assert_eq!(next.admit(new, &item("concert"), 5, 100, START).await.unwrap().admitted, 5);
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+mod board;
 mod fail_over;
 mod lease;
 mod news;

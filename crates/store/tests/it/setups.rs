@@ -5,11 +5,11 @@ use daegi_testkit::{RedisCluster, redis_cluster_or_loud, redis_sentinel_or_loud}
 use tokio::runtime::Runtime;
 
 use crate::support::{PARTITIONS, SETTINGS, Setup, again_at};
-use crate::{lease, news, rules, specification};
+use crate::{board, lease, news, rules, specification};
 
 /// Every rule by name, then random histories against the specification.
 fn every_suite(runtime: &Runtime, setup: &Setup) {
-    let suites = [rules::EVERYWHERE, news::EVERYWHERE, lease::EVERYWHERE];
+    let suites = [rules::EVERYWHERE, news::EVERYWHERE, lease::EVERYWHERE, board::EVERYWHERE];
     for rule in suites.into_iter().flatten() {
         runtime.block_on(setup.flush());
         again_at(&setup.url(), *rule);

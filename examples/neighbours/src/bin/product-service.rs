@@ -29,6 +29,9 @@ struct Options {
     /// How many more come once it is sold out.
     #[arg(long, default_value_t = 50)]
     restock: u32,
+    /// How often that happens.
+    #[arg(long, default_value_t = 1)]
+    restocks: u32,
     /// How long after that.
     #[arg(long, default_value = "10s", value_parser = humantime::parse_duration)]
     restock_after: Duration,
@@ -44,10 +47,10 @@ struct Options {
 async fn main() -> anyhow::Result<()> {
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_ansi(colours).with_writer(std::io::stderr).init();
-    let Options { kafka, item, name, stock, restock, restock_after, linger, lasts } =
+    let Options { kafka, item, name, stock, restock, restocks, restock_after, linger, lasts } =
         Options::parse();
     let kafka = Kafka { brokers: kafka, topics: Topics::default() };
-    let plan = Plan { item, name, stock, restock, restock_after, linger, lasts };
+    let plan = Plan { item, name, stock, restock, restocks, restock_after, linger, lasts };
     let product = Product::new(kafka, plan)?;
     let (stop, telling) = (CancellationToken::new(), tell(product.progress()));
     tokio::join!(product.run(stop.clone()), telling, stop_on_signal(stop));

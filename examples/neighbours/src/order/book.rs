@@ -77,6 +77,19 @@ impl Book {
         self.shelves.contains_key(item)
     }
 
+    /// How many are left that nobody was promised.
+    #[must_use]
+    pub fn left(&self, item: &ItemId) -> Option<u32> {
+        self.shelves.get(item).map(|shelf| shelf.left.saturating_sub(shelf.promised))
+    }
+
+    /// The order of this id.
+    #[must_use]
+    pub fn order(&self, id: Uuid) -> Option<Order> {
+        let mut orders = self.orders.values().map(|entry| &entry.order);
+        orders.find(|order| order.order_id == id).cloned()
+    }
+
     /// Promises one to a buyer, unless all that is left is promised to others.
     pub fn promise(&mut self, item: &ItemId) -> bool {
         let Some(shelf) = self.shelves.get_mut(item) else { return false };

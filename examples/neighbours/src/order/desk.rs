@@ -24,6 +24,15 @@ pub struct Desk {
     book: Mutex<Book>,
 }
 
+/// How somebody pays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Card {
+    /// Whatever happens.
+    Good,
+    /// Some of these are refused, as many as the setup says.
+    Doubtful,
+}
+
 /// Whether an order is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placed {
@@ -59,6 +68,14 @@ impl Desk {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether somebody may buy with this pass.
+    ///
+    /// # Errors
+    /// If the pass does not count.
+    pub async fn check(&self, item: &ItemId, pass: &str) -> Result<Pass, Refusal> {
+        Pass::check(&self.keys, item, pass).await
+    }
+
     /// Places an order for whoever presents this pass. The same pass is the same order, however
     /// often it is presented: people click twice, and networks repeat.
     ///
@@ -67,12 +84,12 @@ impl Desk {
     ///
     /// # Errors
     /// If the pass does not count, or the order could not be published. Trying again is safe.
-    pub async fn place(&self, item: &ItemId, pass: &str) -> Result<Placed, Error> {
-        let pass = Pass::check(&self.keys, item, pass).await?;
+    pub async fn place(&self, item: &ItemId, pass: &str, card: Card) -> Result<Placed, Error> {
+        let pass = self.check(item, pass).await?;
         if !self.book().knows(item) {
             return Err(Error::UnknownItem);
         }
-        let (order, told) = self.book().order_of(pass.id, |book| self.decide(&pass, book));
+        let (order, told) = self.book().order_of(pass.id, |book| self.decide(&pass, card, book));
         if told {
             return Ok(Placed::Before(order));
         }
@@ -90,9 +107,10 @@ impl Desk {
     /// The waiting room lets in no more people than there is stock, but it hears of the stock
     /// over Kafka, a moment late. Whoever sells must count for themselves. (With several replicas
     /// and a database: reserve a row.)
-    fn decide(&self, pass: &Pass, book: &mut Book) -> Order {
+    fn decide(&self, pass: &Pass, card: Card, book: &mut Book) -> Order {
         let order_id = Uuid::new_v5(&ORDER_IDS, pass.id.as_bytes());
-        let card_refused = order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
+        let card_refused =
+            card == Card::Doubtful && order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
         let sold = !card_refused && book.promise(&pass.item);
         Order {
             order_id,

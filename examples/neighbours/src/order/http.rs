@@ -12,7 +12,7 @@ use daegi_domain::ItemId;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::desk::{Desk, Error, Placed};
+use super::desk::{Card, Desk, Error, Placed};
 use super::passes::Refusal;
 
 /// What somebody wants to buy.
@@ -38,7 +38,7 @@ async fn order(
         Err(error) => return problem(StatusCode::BAD_REQUEST, "INVALID_REQUEST", &error),
     };
     let pass = bearer(&headers).unwrap_or_default();
-    match desk.place(&wish.item_id, pass).await {
+    match desk.place(&wish.item_id, pass, Card::Doubtful).await {
         Ok(Placed::New(order)) => (StatusCode::CREATED, Json(order)).into_response(),
         Ok(Placed::Before(order)) => Json(order).into_response(),
         Err(error) => refusal(&error),

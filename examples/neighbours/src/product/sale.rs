@@ -15,8 +15,10 @@ pub struct Plan {
     pub name: ItemName,
     /// How many there are at the beginning.
     pub stock: u32,
-    /// How many more come once it is sold out; 0 for none.
+    /// How many more come once it is sold out.
     pub restock: u32,
+    /// How often that happens.
+    pub restocks: u32,
     /// How long after that.
     pub restock_after: Duration,
     /// How long the line stays open when the last one is gone.
@@ -58,8 +60,8 @@ pub struct Progress {
     pub stock: u32,
     /// How many were sold.
     pub sold: u32,
-    /// Whether more has come already.
-    pub restocked: bool,
+    /// How often more has come already.
+    pub restocked: u32,
 }
 
 /// A sale that follows a plan.
@@ -77,7 +79,7 @@ impl Sale {
     /// A sale that has not begun.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
-        let progress = Progress { phase: Phase::Planned, stock: 0, sold: 0, restocked: false };
+        let progress = Progress { phase: Phase::Planned, stock: 0, sold: 0, restocked: 0 };
         Self { plan, progress, sold_out_at: Duration::ZERO, version: 0, counted: HashSet::new() }
     }
 
@@ -90,8 +92,8 @@ impl Sale {
     /// What happens next by itself, and how long after the opening.
     #[must_use]
     pub fn next_step(&self) -> Option<(Duration, Step)> {
-        let Plan { restock, restock_after, linger, lasts, .. } = self.plan;
-        let more_comes = restock > 0 && !self.progress.restocked;
+        let Plan { restocks, restock_after, linger, lasts, .. } = self.plan;
+        let more_comes = self.progress.restocked < restocks;
         let next = match self.progress.phase {
             Phase::Planned | Phase::Closed => return None,
             Phase::OnSale => (lasts, Step::Close),
@@ -107,7 +109,8 @@ impl Sale {
         match step {
             Step::Open => (progress.phase, progress.stock) = (Phase::OnSale, self.plan.stock),
             Step::Restock => {
-                (progress.phase, progress.restocked) = (Phase::OnSale, true);
+                progress.phase = Phase::OnSale;
+                progress.restocked += 1;
                 progress.stock += self.plan.restock;
             }
             Step::Close => progress.phase = Phase::Closed,
@@ -164,6 +167,7 @@ mod tests {
             name: ItemName::parse("Friday 8 pm").unwrap(),
             stock,
             restock,
+            restocks: u32::from(restock > 0),
             restock_after: 5 * SECOND,
             linger: 3 * SECOND,
             lasts: 60 * SECOND,

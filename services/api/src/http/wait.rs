@@ -9,7 +9,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{ItemId, LineState, Look, UserId};
-use daegi_runtime::http::PathParams;
+use daegi_runtime::http::{Asset, PathParams};
 
 use super::presented::OfItem;
 use crate::error::{Error, Result};
@@ -22,7 +22,6 @@ const OWN_ONLY: &str = "default-src 'none'; script-src 'self'; style-src 'self';
 /// kept in histories, and whoever has a token has the place.
 const TICKET: &str = "daegi-ticket";
 const COOKIE_SECONDS: u32 = 86_400;
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const CSS: &str = "text/css; charset=utf-8";
 
 /// `GET /wait/{itemId}`
@@ -120,22 +119,13 @@ pub(crate) async fn look(
 
 /// `GET /wait.js`
 pub(crate) async fn script(RawQuery(query): RawQuery) -> Response {
-    asset("text/javascript; charset=utf-8", wait_page::SCRIPT, query.as_deref())
+    let kind = "text/javascript; charset=utf-8";
+    Asset { kind, text: wait_page::SCRIPT }.answer(query.as_deref(), &wait_page::VERSION)
 }
 
 /// `GET /wait.css`
 pub(crate) async fn style(RawQuery(query): RawQuery) -> Response {
-    asset(CSS, wait_page::STYLE, query.as_deref())
-}
-
-/// Kept for ever under the name of this build. During an update a page may ask a pod of another
-/// build; that answer must not be kept.
-fn asset(kind: &'static str, text: &'static str, query: Option<&str>) -> Response {
-    let is_ours = query.and_then(|query| query.strip_prefix("v=")) == Some(&wait_page::VERSION);
-    let caching = if is_ours { FOR_EVER } else { "no-store" };
-    let headers =
-        [(CONTENT_TYPE, kind), (CACHE_CONTROL, caching), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
-    (headers, text).into_response()
+    Asset { kind: CSS, text: wait_page::STYLE }.answer(query.as_deref(), &wait_page::VERSION)
 }
 
 fn page_headers() -> [(HeaderName, &'static str); 6] {

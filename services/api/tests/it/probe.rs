@@ -11,8 +11,8 @@ use daegi_domain::{
 };
 use daegi_store::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Error, Expiry, Joined, Leases,
-    LineSnapshot, MemoryStore, NewsOutcome, OutboxBatch, PolicyChange, Put, Reentry, Replica,
-    Result, Standing, Store, Sweep,
+    LineSnapshot, MemoryStore, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry,
+    Replica, Result, Standing, Store, Sweep,
 };
 
 /// How the store is.
@@ -260,6 +260,22 @@ impl Store for Probe {
 
     async fn set_settings(&self, count: Option<u32>, tick_ms: Option<u32>) -> Result<Settings> {
         self.inner.set_settings(count, tick_ms).await
+    }
+
+    async fn journal_write(&self, entry: &str) -> Result<()> {
+        self.inner.journal_write(entry).await
+    }
+
+    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
+        self.inner.journal_read(limit).await
+    }
+
+    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        self.inner.post_notice(who, text, now).await
+    }
+
+    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
+        self.inner.notices(now).await
     }
 
     async fn ping(&self) -> Result<()> {

@@ -64,7 +64,7 @@ impl Narrator {
 
     fn sentence(&self, sale: &Progress) -> String {
         let (Progress { stock, sold, .. }, waiting) = (sale, self.waiting);
-        match (sale.phase, sale.restocked) {
+        match (sale.phase, sale.restocked > 0) {
             (Phase::Planned, _) => "the sale is planned".to_owned(),
             (Phase::OnSale, false) => format!("on sale: {stock} seats, people come"),
             (Phase::SoldOut, false) => {
@@ -73,7 +73,7 @@ impl Narrator {
             (Phase::OnSale, true) => {
                 format!("restocked: {stock} more seats, the line goes on where it stopped")
             }
-            (Phase::SoldOut, true) => "sold out again, and there are no more".to_owned(),
+            (Phase::SoldOut, true) => format!("sold out again, {waiting} people still wait"),
             (Phase::Closed, _) => {
                 let (given_up, late) = (self.view.tally.given_up(), self.view.tally.turned_away());
                 format!(

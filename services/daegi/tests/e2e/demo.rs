@@ -15,8 +15,8 @@ use daegi_testkit::{Process, eventually, free_port};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::process::signal;
 use crate::room::Room;
+use daegi_testkit::process::signal;
 
 const SOON: Duration = Duration::from_secs(60);
 
@@ -24,7 +24,8 @@ const SOON: Duration = Duration::from_secs(60);
 async fn quick(brokers: &str, api: &str) -> Circle {
     let kafka = Kafka { brokers: brokers.to_owned(), topics: Topics::default() };
     let restock_after = Duration::from_secs(1);
-    let plan = Plan { stock: 4, restock: 2, restock_after, linger: SOON, ..circle::plan() };
+    let plan =
+        Plan { stock: 4, restock: 2, restocks: 1, restock_after, linger: SOON, ..circle::plan() };
     let mut circle = Circle::new(kafka, api, plan).await.unwrap();
     circle.crowd = Crowd {
         size: 12,
@@ -69,7 +70,7 @@ async fn the_circle_turns_from_the_opening_over_sold_out_to_the_restock() {
     let args = ["--kafka", broker.bootstrap_servers(), "--token-count-to-move", "10"];
     let room = Room::open("memory", None, &args).await;
     let circle = quick(broker.bootstrap_servers(), &room.public).await;
-    let (shop, shutdown) = (circle.shop.clone(), Shutdown::new());
+    let (shop, shutdown) = (circle.order_desk.clone(), Shutdown::new());
     let (view, neighbours) = circle.start(&shutdown);
 
     let (token, pass) = let_in(&room).await;
@@ -80,13 +81,13 @@ async fn the_circle_turns_from_the_opening_over_sold_out_to_the_restock() {
     .await;
 
     let sold_out = until(&view, "sold out", |sale| sale.phase == Phase::SoldOut).await;
-    assert_eq!((sold_out.stock, sold_out.restocked), (0, false));
+    assert_eq!((sold_out.stock, sold_out.restocked), (0, 0));
     eventually(SOON, "the line says so", async || {
         let line = room.http.get(room.line("concert")).send().await.unwrap();
         line.json::<Value>().await.unwrap()["lineState"] == "SOLD_OUT"
     })
     .await;
-    let gone = |sale: &Progress| sale.restocked && sale.phase == Phase::SoldOut;
+    let gone = |sale: &Progress| sale.restocked > 0 && sale.phase == Phase::SoldOut;
     let end = until(&view, "sold out again after the restock", gone).await;
     assert_eq!(end.sold, 6, "every seat is sold once");
     eventually(SOON, "the order service heard of everybody who ordered", async || {
@@ -137,7 +138,7 @@ fn the_demo_tells_what_happens_and_ends_in_order() {
     while !printed.contains(" · inside ") {
         assert_ne!(lines.read_line(&mut printed).unwrap(), 0, "it ended early: {printed}");
     }
-    for part in ["/api/v1/item/concert/waiting-queue", "/orders", "on sale: 100 seats"] {
+    for part in ["/shop\n", "/admin/#token=", "/orders", "on sale: 500 seats"] {
         assert!(printed.contains(part), "{part} is missing in\n{printed}");
     }
     signal(&child, "TERM");

@@ -8,6 +8,7 @@ mod demo;
 mod events;
 mod fail_over;
 mod fleet;
+mod leadership;
 mod line;
 mod member;
 mod outage;

@@ -7,8 +7,9 @@ use axum::extract::State;
 use daegi_domain::{Item, ItemId, Policy};
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PolicyChange;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::audit::Operator;
 use super::view::ItemView;
 use super::{Admin, AdminError, Answer, ask};
 
@@ -19,26 +20,25 @@ const TRIES: u32 = 5;
 /// stays.
 pub(super) async fn patch(
     State(admin): State<Arc<Admin>>,
+    operator: Operator,
     PathParams(id): PathParams<ItemId>,
     JsonBody(changes): JsonBody<Map<String, Value>>,
 ) -> Answer<Json<ItemView>> {
-    let item = change(&admin, &id, &changes).await?;
+    let (before, item) = change(&admin, &id, &changes).await?;
+    let policies = (json!(before.policy), json!(item.policy));
+    admin.note(operator, "set policy", Some(&id), policies).await;
     Ok(Json(ItemView::now(&admin, item).await?))
 }
 
 /// Compare and set on the revision, so that two operators who change different rules at the same
-/// time both get what they asked for.
-async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Answer<Item> {
+/// time both get what they asked for. Answers the item before and after.
+async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Answer<(Item, Item)> {
     for _ in 0..TRIES {
         let before = ask(admin.store.item(id)).await?;
         let before = before.ok_or_else(|| AdminError::NoItem(id.clone()))?;
         let policy = merged(&before.policy, changes)?;
         match ask(admin.store.set_policy(id, &policy, before.revision)).await? {
-            PolicyChange::Changed(item) => {
-                let (from, to) = (&before.policy, &item.policy);
-                tracing::info!(admin.call = "set policy", item.id = %id, ?from, ?to, "admin change");
-                return Ok(*item);
-            }
+            PolicyChange::Changed(item) => return Ok((before, *item)),
             PolicyChange::Conflict => {}
             PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),
         }
@@ -66,8 +66,6 @@ fn merged(policy: &Policy, changes: &Map<String, Value>) -> Answer<Policy> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn merge(policy: &Policy, changes: Value) -> Result<Policy, String> {

@@ -7,7 +7,9 @@ use axum::extract::State;
 use daegi_domain::Settings;
 use daegi_runtime::http::JsonBody;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
+use super::audit::Operator;
 use super::query::{Query, values_of};
 use super::{Admin, AdminError, Answer, ask};
 
@@ -35,14 +37,15 @@ pub(super) async fn quota(State(admin): State<Arc<Admin>>) -> Answer<Json<Quota>
 /// The number comes in the body or in the query; in both only if they agree.
 pub(super) async fn set_quota(
     State(admin): State<Arc<Admin>>,
+    operator: Operator,
     query: Query,
     body: Option<JsonBody<Quota>>,
 ) -> Answer<Json<Quota>> {
     let quota = one_quota(query, body.map(|JsonBody(quota)| quota))?;
     let before = ask(admin.store.settings()).await?;
     let now = ask(admin.store.set_settings(Some(quota), None)).await?;
-    let (from, to) = (before.token_count_to_move, now.token_count_to_move);
-    tracing::info!(admin.call = "set quota", from, to, "admin change");
+    let change = (json!(Quota::from(before)), json!(Quota::from(now)));
+    admin.note(operator, "set quota", None, change).await;
     Ok(Json(now.into()))
 }
 
@@ -53,6 +56,7 @@ pub(super) async fn tick(State(admin): State<Arc<Admin>>) -> Answer<Json<Tick>> 
 
 pub(super) async fn set_tick(
     State(admin): State<Arc<Admin>>,
+    operator: Operator,
     JsonBody(Tick { tick_ms }): JsonBody<Tick>,
 ) -> Answer<Json<Tick>> {
     if !Settings::TICK_MS.contains(&tick_ms) {
@@ -62,8 +66,8 @@ pub(super) async fn set_tick(
     }
     let before = ask(admin.store.settings()).await?;
     let now = ask(admin.store.set_settings(None, Some(tick_ms))).await?;
-    let (from, to) = (before.tick_ms, now.tick_ms);
-    tracing::info!(admin.call = "set tick length", from, to, "admin change");
+    let change = (json!(Tick::from(before)), json!(Tick::from(now)));
+    admin.note(operator, "set tick length", None, change).await;
     Ok(Json(now.into()))
 }
 

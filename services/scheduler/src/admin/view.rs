@@ -15,7 +15,7 @@ pub(super) struct ItemView {
     paused: bool,
     version: u64,
     revision: u64,
-    line_state: LineState,
+    pub(super) line_state: LineState,
     policy: Policy,
 }
 

@@ -10,6 +10,7 @@ use daegi_store::{OutboxBatch, Store};
 
 use super::RelayError;
 use super::outlet::{Passage, Told};
+use super::recent::Recent;
 
 /// About how many events are read at once. A batch holds up to 250 of them, or one.
 const EVENTS: usize = 1_000;
@@ -31,6 +32,7 @@ const READS: usize = 64;
 pub(super) struct Drain<'a> {
     store: &'a dyn Store,
     passage: &'a Passage<'a>,
+    recent: &'a Recent,
     partition: u16,
     on_their_way: VecDeque<Parcel>,
     /// Events that are confirmed and removed.
@@ -46,8 +48,13 @@ struct Parcel {
 }
 
 impl<'a> Drain<'a> {
-    pub(super) fn new(store: &'a dyn Store, passage: &'a Passage<'a>, partition: u16) -> Self {
-        Self { store, passage, partition, on_their_way: VecDeque::new(), done: 0 }
+    pub(super) fn new(
+        store: &'a dyn Store,
+        passage: &'a Passage<'a>,
+        recent: &'a Recent,
+        partition: u16,
+    ) -> Self {
+        Self { store, passage, recent, partition, on_their_way: VecDeque::new(), done: 0 }
     }
 
     /// Goes on until the outbox was found empty, and says how many events left it.
@@ -99,6 +106,7 @@ impl<'a> Drain<'a> {
 
     async fn pass_on(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
         let handed = self.passage.hand_over(&batches).await?;
+        self.recent.note(&batches);
         let (told, events) = (Told::of(&batches), events(&batches));
         let ids = batches.into_iter().map(|batch| batch.id).collect();
         self.on_their_way.push_back(Parcel { ids, events, told, handed });

@@ -3,6 +3,8 @@
 mod access;
 mod desk;
 mod items;
+mod overview;
+mod page;
 mod policy;
 mod settings;
 mod store_away;

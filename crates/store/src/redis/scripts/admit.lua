@@ -77,6 +77,6 @@ serve(RETURNING, redis.call('ZCARD', RETURNING))
 serve(WAITING, servable())
 if #left_below > 0 then redis.call('RPUSH', DEPARTED, unpack(left_below)) end
 if admitted + missed > 0 then moved(admitted + missed, now) end
-write_down(now, item.id)
+write_down(now, item.id, ARGV[1])
 local left = servable() + redis.call('ZCARD', RETURNING)
 return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}

@@ -25,7 +25,7 @@ local abandoned = 0
 if expired < chunk then
   abandoned = end_due(MISSED, MISSED_UNTIL, parse_missed, 'A', chunk - expired)
 end
-write_down(now, id)
+write_down(now, id, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', CLOSED, '-inf', now - CLOSED_KEEP_MS)
 
 -- Changes that the front has passed do not matter any more.

@@ -21,7 +21,8 @@ end
 
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
-local closed, closed_marks, closed_now, activated, activated_expires = {}, {}, {}, {}, nil
+local closed, closed_marks, closed_for, closed_now = {}, {}, {}, {}
+local activated, activated_expires = {}, nil
 local entries, entries_until, entry_times = {}, {}, nil
 
 -- Ends a ticket that is nowhere any more.
@@ -30,6 +31,7 @@ local function close(user, number, reason, now)
   closed[#closed + 1] = user .. ' ' .. n .. ' ' .. reason
   closed_marks[#closed_marks + 1] = now
   closed_marks[#closed_marks + 1] = n .. ':' .. reason
+  closed_for[reason] = (closed_for[reason] or 0) + 1
   closed_now[n] = reason
 end
 
@@ -51,21 +53,25 @@ end
 -- How many are inside, those of this call included.
 local function inside_count() return redis.call('HLEN', ENTERED) + #activated end
 
--- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox.
-local function write_down(now, id)
+-- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. Events
+-- of a leader's script say in which term they happened.
+local function write_down(now, id, epoch)
+  epoch = epoch or ''
   if #closed > 0 then
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
+    for reason, people in pairs(closed_for) do redis.call('HINCRBY', ITEM, 'ended:' .. reason, people) end
     redis.call('INCRBY', OUTBOX_EVENTS, #closed)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'p', epoch,
+      'c', table.concat(closed, ' '))
   end
   if #activated > 0 then
     redis.call('HSET', ENTERED, unpack(entries))
     redis.call('ZADD', ENTERED_UNTIL, unpack(entries_until))
     redis.call('HINCRBY', ITEM, 'admitted', #activated)
     redis.call('INCRBY', OUTBOX_EVENTS, #activated)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated,
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated, 'p', epoch,
       'e', activated_expires, 'a', table.concat(activated, ' '))
   end
 end

@@ -40,6 +40,8 @@ pub(crate) enum Op {
     Sweep { item: usize, stale: bool },
     Ack { partition: u16, batches: usize },
     Settings { quota: Option<u32>, tick_ms: Option<u32> },
+    Journal { entry: u32 },
+    Notice { who: usize, text: u32 },
     Advance { ms: i64 },
 }
 
@@ -151,5 +153,7 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(partition, batches)| Op::Ack { partition, batches }),
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
+        1 => any::<u32>().prop_map(|entry| Op::Journal { entry }),
+        2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::Notice { who, text }),
     ]
 }

@@ -176,6 +176,16 @@ impl<'a> World<'a> {
                 self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
                 Ok(())
             }
+            Op::Journal { entry } => {
+                let entry = format!("콘서트 {entry}");
+                both!(self, store => store.journal_write(&entry))?;
+                both!(self, store => store.journal_read(entry.len() as u32 % 4)).map(drop)
+            }
+            Op::Notice { who, text } => {
+                let (who, text) = (format!("pod-{who}"), format!("{text} and more"));
+                both!(self, store => store.post_notice(&who, &text, self.now))?;
+                both!(self, store => store.notices(self.now)).map(drop)
+            }
             Op::Advance { ms } => {
                 self.now = self.now.saturating_add_signed(*ms);
                 Ok(())
@@ -360,6 +370,8 @@ impl<'a> World<'a> {
         both!(self, store => store.items())?;
         both!(self, store => store.active_lines())?;
         both!(self, store => store.settings())?;
+        both!(self, store => store.journal_read(u32::MAX))?;
+        both!(self, store => store.notices(self.now))?;
         both!(self, store => store.counts(&self.items))?;
         for partition in 0..PARTITIONS {
             self.outboxes(partition).await?;

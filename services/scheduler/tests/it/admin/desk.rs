@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use daegi_runtime::http::{Guarded, guarded};
 use daegi_runtime::{AdminToken, Clock};
-use daegi_scheduler::{Admin, Leadership};
+use daegi_scheduler::{Admin, Leadership, Lookout};
 use daegi_store::SharedStore;
 use http_body_util::BodyExt;
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(super) const QUOTA: &str = "/waiting-queue/token-count-to-move";
 
 pub(super) struct Desk {
     pub(super) store: SharedStore,
+    pub(super) clock: Clock,
+    pub(super) lookout: Arc<Lookout>,
     router: Guarded,
 }
 
@@ -38,13 +40,14 @@ impl Desk {
     }
 
     pub(super) fn at(store: SharedStore) -> Self {
-        let admin = Admin {
-            store: store.clone(),
-            token: AdminToken::parse(TOKEN).unwrap(),
-            clock: Clock::manual(START),
-            leadership: Arc::new(Leadership::new()),
-        };
-        Self { store, router: guarded(admin.router()) }
+        let (clock, leadership) = (Clock::manual(START), Arc::new(Leadership::new()));
+        let lookout =
+            Lookout::new(store.clone(), clock.clone(), leadership.clone(), Arc::default());
+        let lookout = Arc::new(lookout);
+        let token = AdminToken::parse(TOKEN).unwrap();
+        let admin =
+            Admin::new(store.clone(), token, clock.clone(), leadership, Arc::clone(&lookout));
+        Self { store, clock, lookout, router: guarded(admin.router()) }
     }
 
     /// A call with the token; an empty body has no content type.
@@ -77,6 +80,14 @@ impl Desk {
         let body =
             if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
         Reply { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// What is answered to somebody without a token, as text.
+    pub(super) async fn page(&self, path: &str) -> (StatusCode, HeaderMap, String) {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        let (parts, body) = self.router.answer(request).await.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        (parts.status, parts.headers, String::from_utf8(bytes.to_vec()).unwrap())
     }
 
     /// A call that must succeed with this status.

@@ -1,0 +1,169 @@
+//! What the console is told: all lines at a glance, one line over time, and the processes.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use daegi_domain::{EndReason, Presence};
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use crate::room::{self, START, item, user};
+
+async fn join(desk: &Desk, id: &str, people: usize) {
+    let settings = desk.store.settings().await.unwrap();
+    let users: Vec<_> = (0..people).map(|nth| user(&format!("{id}-{nth}"))).collect();
+    for users in users.chunks(500) {
+        desk.store.join(&item(id), users, &settings, START).await.unwrap();
+    }
+}
+
+fn ids(overview: &Value) -> Vec<&str> {
+    let lines = overview["lines"].as_array().unwrap().iter();
+    lines.map(|line| line["itemId"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn lines_are_searched_sorted_and_answered_in_parts() {
+    let desk = Desk::open().await;
+    for (id, people) in [("match", 3), ("opera", 9), ("ballet", 5)] {
+        room::put(&*desk.store, id, 50, None).await;
+        join(&desk, id, people).await;
+    }
+    desk.store.set_paused(&item("opera"), true).await.unwrap();
+    let overview = desk.ok(200, "GET", "/overview", "").await;
+    assert_eq!(ids(&overview), ["opera", "ballet", "match", "concert"], "most people first");
+    assert_eq!((&overview["matching"], &overview["totals"]["lines"]), (&json!(4), &json!(4)));
+    assert_eq!(
+        (&overview["totals"]["waiting"], &overview["totals"]["paused"]),
+        (&json!(17), &json!(1))
+    );
+    assert_eq!((&overview["tokenCountToMove"], &overview["tickMs"]), (&json!(10), &json!(1000)));
+    let part = desk.ok(200, "GET", "/overview?sort=name&offset=1&limit=2", "").await;
+    assert_eq!(part["matching"], 4, "the whole is told with every part");
+    assert_eq!(ids(&part), ["concert", "match"], "all have one name, so by id");
+    let found = desk.ok(200, "GET", "/overview?search=BALL", "").await;
+    assert_eq!(ids(&found), ["ballet"]);
+    let paused = desk.ok(200, "GET", "/overview?state=PAUSED", "").await;
+    assert_eq!((ids(&paused), &paused["lines"][0]["waitingCount"]), (vec!["opera"], &json!(9)));
+    for bad in ["?sort=age", "?state=open", "?limit=-1", "?serach=x"] {
+        desk.refused(400, "INVALID_REQUEST", ("GET", &format!("/overview{bad}"), "")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_thousand_lines_are_one_answer() {
+    let desk = Desk::open().await;
+    for nth in 0..1000 {
+        room::put(&*desk.store, &format!("line-{nth:04}"), 10, None).await;
+    }
+    join(&desk, "line-0777", 2000).await;
+    let overview = desk.ok(200, "GET", "/overview", "").await;
+    assert_eq!((overview["totals"]["lines"].as_u64(), ids(&overview).len()), (Some(1001), 50));
+    assert_eq!(ids(&overview)[0], "line-0777");
+}
+
+#[tokio::test]
+async fn speed_and_wait_are_known_once_a_line_was_watched() {
+    let desk = Desk::open().await;
+    join(&desk, "concert", 50).await;
+    let line = "/waiting-item/concert/line";
+    let before = desk.ok(200, "GET", line, "").await;
+    assert_eq!((&before["admittedPerSecond"], &before["etaSeconds"]), (&json!(null), &json!(null)));
+    desk.lookout.look().await.unwrap();
+    let epoch = desk.store.begin_term(START).await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 10, 100, START).await.unwrap();
+    desk.clock.advance(Duration::from_secs(5));
+    let now = desk.ok(200, "GET", line, "").await;
+    assert_eq!((&now["admittedPerSecond"], &now["etaSeconds"]), (&json!(2.0), &json!(20)));
+    let people = &now["people"];
+    assert_eq!((&people["waiting"], &people["entered"]), (&json!(40), &json!(10)));
+    assert_eq!((&people["frontier"], &people["tail"]), (&json!(10), &json!(50)));
+    assert_eq!(
+        (&now["item"]["itemId"], &now["item"]["lineState"]),
+        (&json!("concert"), &json!("OPEN"))
+    );
+}
+
+#[tokio::test]
+async fn a_line_is_remembered_until_it_is_empty_and_its_end_is_in_it() {
+    let desk = Desk::open().await;
+    join(&desk, "concert", 1).await;
+    let epoch = desk.store.begin_term(START).await.unwrap();
+    let history = "/waiting-item/concert/history";
+    assert_eq!(desk.ok(200, "GET", history, "").await["at"], json!([]), "nobody has looked yet");
+    desk.lookout.look().await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 1, 100, START).await.unwrap();
+    let number = daegi_domain::Number(daegi_domain::Number::base_at(START).0 + 1);
+    let (id, user) = (item("concert"), user("concert-0"));
+    let done = desk.store.complete(&id, &user, number, EndReason::Completed, START);
+    assert!(done.await.unwrap());
+    desk.store.expire(epoch, &id, START).await.unwrap();
+    desk.clock.advance(Duration::from_secs(5));
+    for _ in 0..3 {
+        desk.lookout.look().await.unwrap();
+        desk.clock.advance(Duration::from_secs(5));
+    }
+    let kept = desk.ok(200, "GET", history, "").await;
+    assert_eq!(kept["at"], json!([START, START + 5000]), "an empty line is not looked at for ever");
+    assert_eq!((&kept["waiting"], &kept["completed"]), (&json!([1, 0]), &json!([0, 1])));
+    desk.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/history", "")).await;
+    desk.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/line", "")).await;
+}
+
+#[tokio::test]
+async fn every_process_that_says_something_is_told_and_others_are_not() {
+    let desk = Desk::open().await;
+    desk.lookout.tell().await.unwrap();
+    let lag = [("item.changed".to_owned(), Some(7)), ("order.closed".to_owned(), None)].into();
+    let said = serde_json::to_string(&Presence::Consumer { lag }).unwrap();
+    desk.store.post_notice("consumer-1", &said, START).await.unwrap();
+    desk.store.post_notice("from-the-future", "{\"role\":\"oracle\"}", START).await.unwrap();
+    let overview = desk.ok(200, "GET", "/overview", "").await;
+    let schedulers = overview["schedulers"].as_array().unwrap();
+    assert_eq!(schedulers.len(), 1);
+    assert_eq!(
+        (&schedulers[0]["replica"], &schedulers[0]["leading"]),
+        (&overview["replica"], &json!(false))
+    );
+    let lag = json!({"item.changed": 7, "order.closed": null});
+    assert_eq!(overview["consumers"][0]["lag"], lag);
+    assert_eq!(overview["consumers"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn every_change_is_in_the_audit_log_with_who_made_it() {
+    let desk = Desk::open().await;
+    let request =
+        Request::put("/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=3")
+            .header("authorization", format!("Bearer {}", super::desk::TOKEN))
+            .header("x-operator", "%EA%B9%80 Kim%0A");
+    desk.send(request.body(Body::empty()).unwrap()).await;
+    desk.ok(200, "PATCH", "/waiting-item/concert/policy", r#"{"maxActive":5}"#).await;
+    desk.ok(200, "POST", "/waiting-item/concert/pause", "").await;
+    join(&desk, "concert", 4).await;
+    desk.ok(200, "POST", "/waiting-item/concert/reset", "").await;
+    let by_hand = r#"{"itemName":"A concert","remainCount":7,"waitingQueueEnabled":true}"#;
+    desk.ok(200, "POST", "/waiting-item/concert/manually", by_hand).await;
+    desk.refused(400, "INVALID_REQUEST", ("PATCH", "/waiting-item/concert/policy", r#"{"x":1}"#))
+        .await;
+    let log = desk.ok(200, "GET", "/audit", "").await;
+    let entries = log["entries"].as_array().unwrap();
+    let told: Vec<_> =
+        entries.iter().map(|one| (&one["action"], &one["from"], &one["to"])).collect();
+    let wanted = [
+        (&json!("set by hand"), &json!({"remainCount": 100}), &json!({"remainCount": 7})),
+        (&json!("reset"), &json!({"waitingCount": 4}), &json!({"waitingCount": 0})),
+        (&json!("pause"), &json!({"paused": false}), &json!({"paused": true})),
+        (&json!("set policy"), &json!({"maxActive": null}), &json!({"maxActive": 5})),
+        (&json!("set quota"), &json!({"tokenCountToMove": 10}), &json!({"tokenCountToMove": 3})),
+    ];
+    assert_eq!(told, wanted, "newest first, what differs, and nothing that was refused");
+    assert_eq!(
+        (&entries[4]["operator"], &entries[3]["operator"]),
+        (&json!("김 Kim"), &json!(null))
+    );
+    assert_eq!((&entries[3]["itemId"], &entries[4]["itemId"]), (&json!("concert"), &json!(null)));
+    let of_item = desk.ok(200, "GET", "/audit?itemId=concert&limit=3", "").await;
+    assert_eq!(of_item["entries"].as_array().unwrap().as_slice(), &entries[..3]);
+}

@@ -1,0 +1,88 @@
+// The rules of a line that are changed together.
+
+import { useId, useState } from "preact/hooks";
+import type { Item, Policy } from "../api.js";
+import { type Key, say, sayOf } from "../words.js";
+
+const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
+const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"] } as const;
+
+type Changes = Partial<Policy>;
+
+/** What is typed is kept until it is saved; everything else shows what is true. */
+export function Rules({ item, save }: { item: Item; save: (changes: Changes) => Promise<boolean> }) {
+  const [typed, setTyped] = useState<Changes>({});
+  const id = useId();
+  const rules = { ...item.policy, ...typed };
+  const change = (changes: Changes) => setTyped((before) => ({ ...before, ...changes }));
+  const changed = Object.keys(typed).length > 0;
+  return (
+    <section class="card" aria-labelledby={`${id}-rules`}>
+      <h2 id={`${id}-rules`}>{say("policy")}</h2>
+      <form
+        class="rules"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save(typed).then((done) => done && setTyped({}));
+        }}
+      >
+        {Object.entries(CHOICES).map(([name, choices]) => (
+          <Labelled key={name} id={`${id}-${name}`} label={name as Key}>
+            <select id={`${id}-${name}`} value={rules[name as keyof typeof CHOICES]} onChange={(event) => change({ [name]: event.currentTarget.value })}>
+              {choices.map((choice) => (
+                <option key={choice} value={choice}>
+                  {sayOf(name, choice)}
+                </option>
+              ))}
+            </select>
+          </Labelled>
+        ))}
+        {NUMBERS.map((name) => (
+          <Labelled key={name} id={`${id}-${name}`} label={name}>
+            <input
+              id={`${id}-${name}`}
+              type="number"
+              min={0}
+              required
+              value={rules[name]}
+              onInput={(event) => change({ [name]: Number(event.currentTarget.value) })}
+            />
+          </Labelled>
+        ))}
+        <Labelled id={`${id}-entryUrl`} label="entryUrl" wide>
+          <input
+            id={`${id}-entryUrl`}
+            maxLength={2048}
+            value={rules.entryUrl ?? ""}
+            aria-describedby={`${id}-hint`}
+            onInput={(event) => change({ entryUrl: event.currentTarget.value || null })}
+          />
+          <small id={`${id}-hint`}>{say("entryUrlHint")}</small>
+        </Labelled>
+        <label class="switch wide">
+          <input type="checkbox" role="switch" checked={rules.admitUpToStock} onChange={(event) => change({ admitUpToStock: event.currentTarget.checked })} />
+          {say("admitUpToStock")}
+        </label>
+        <button type="submit" class={changed ? "ready" : ""} disabled={!changed}>
+          {say("save")}
+        </button>
+      </form>
+    </section>
+  );
+}
+
+interface LabelledProps {
+  id: string;
+  label: Key;
+  wide?: boolean;
+  children: preact.ComponentChildren;
+}
+
+function Labelled({ id, label, wide = false, children }: LabelledProps) {
+  return (
+    <div class={wide ? "wide" : ""}>
+      <label for={id}>{say(label)}</label>
+      {children}
+    </div>
+  );
+}

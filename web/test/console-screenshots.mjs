@@ -1,0 +1,67 @@
+// Takes the pictures of the console and the shop in docs/screenshots:
+// `node web/test/console-screenshots.mjs [folder]`. Takes some five minutes: lines need a past to be drawn.
+
+import { fileURLToPath } from "node:url";
+import { chromiumPath, launch, Visitor } from "./browser.mjs";
+import { ADMIN, World } from "./world.mjs";
+
+const folder = process.argv[2] ?? fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
+const PAST_MS = Number(process.env.PAST_MS ?? 280_000);
+const DESK = { viewport: { width: 1280, height: 900 } };
+const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
+
+const [browser, world] = await Promise.all([launch(chromiumPath()), World.demo()]);
+const began = Date.now();
+
+/** Lines beside that of the demo, so that there is something to search. */
+const OTHERS = [
+  ["opera", "Opera: The Night Train", 1200, 84, {}],
+  ["derby", "City derby, north stand", 18_000, 230, { tokensPerTick: 1 }],
+  ["course-101", "CS 101, spring term", 240, 61, { maxActive: 12 }],
+  ["sneaker", "Sneaker drop no. 7", 0, 0, {}],
+  ["museum", "Museum late night", 400, 12, { mode: "auto" }],
+];
+for (const [id, name, stock, people, policy] of OTHERS) {
+  await world.stock(id, Math.max(1, stock), name);
+  await world.policy(id, { graceSeconds: 0, passTtlSeconds: 1200, ...policy });
+  await world.crowd(id, people);
+  if (stock === 0) await world.stock(id, 0, name);
+}
+await world.admin("POST", "opera/pause");
+
+async function picture(name, place, options, prepare) {
+  const person = await Visitor.of(browser, [world.internal, world.origin], options);
+  const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
+  await page.goto(`${world.internal}/admin/${place}`);
+  await page.locator(place === "#/" ? "main .lines" : "header.line").waitFor();
+  await prepare?.(page);
+  await page.waitForTimeout(4000);
+  await page.screenshot({ path: `${folder}/${name}.png`, fullPage: Boolean(options.fullPage) });
+  await person.context.close();
+}
+
+const shop = await Visitor.of(browser, [world.origin], PHONE);
+const window = await shop.open(`${world.origin}/shop`);
+await window.waitForTimeout(2500);
+await window.screenshot({ path: `${folder}/shop.png` });
+await shop.context.close();
+
+// Somebody changes something now and then.
+const kim = { authorization: `Bearer ${ADMIN}`, "x-operator": "Kim", "content-type": "application/json" };
+const change = (path, method, body) =>
+  fetch(`${world.internal}/internal/admin/v1/${path}`, { method, headers: kim, body: JSON.stringify(body) });
+await change("waiting-item/concert/policy", "PATCH", { maxActive: 24 });
+await new Promise((later) => setTimeout(later, PAST_MS / 2));
+await change("waiting-item/concert/policy", "PATCH", { maxActive: 20 });
+await change("waiting-queue/token-count-to-move", "PUT", { tokenCountToMove: 8 });
+await new Promise((later) => setTimeout(later, Math.max(0, PAST_MS - (Date.now() - began))));
+
+await picture("console-lines", "#/", DESK);
+await picture("console-line", "#/line/concert", { viewport: { width: 1280, height: 1180 } });
+await picture("console-dark", "#/line/concert", { ...DESK, colorScheme: "dark" });
+await picture("console-phone", "#/", PHONE);
+await picture("console-phone-line", "#/line/concert", PHONE);
+await picture("console-korean", "#/line/concert", { ...DESK, locale: "ko-KR" });
+
+await browser.close();
+await world.end();

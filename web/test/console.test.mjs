@@ -1,0 +1,196 @@
+// The operator's console in a real browser, against the real binary.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { accessible, chromiumPath, launch, Visitor } from "./browser.mjs";
+import { ADMIN, eventually, World } from "./world.mjs";
+
+const path = chromiumPath("the console");
+let [browser, world] = [];
+let items = 0;
+
+/** An item of a test's own, with people in its line. */
+async function line(people, policy = {}, name = "Friday 8 pm concert") {
+  const item = `item-${++items}`;
+  await world.stock(item, 1000, name);
+  await world.policy(item, { graceSeconds: 0, ...policy });
+  await world.crowd(item, people);
+  return item;
+}
+
+const operator = (options) => Visitor.of(browser, [world.internal], options);
+const figure = (page, id) => async () => Number((await page.locator(`#${id}`).textContent()).replaceAll(",", ""));
+const becomes = async (what, read, wanted) => eventually(what, async () => (await read()) === wanted);
+
+/** The console, signed in as somebody. */
+async function signedIn(person, place = "") {
+  const page = await person.open(`${world.internal}/admin/`);
+  await page.getByLabel("Admin token").fill(ADMIN);
+  await page.getByLabel("Your name").fill("Kim 김");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+  if (place) await page.goto(`${world.internal}/admin/#${place}`);
+  return page;
+}
+
+describe("the console", { skip: !path }, () => {
+  before(async () => {
+    [browser, world] = await Promise.all([launch(path), World.open()]);
+  });
+  after(async () => {
+    await browser?.close();
+    await world?.end();
+  });
+
+  test("opens for the token only, and forgets it with the session", async () => {
+    const person = await operator();
+    const page = await person.open(`${world.internal}/admin`);
+    await page.getByLabel("Admin token").fill("guess");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: "not the admin token" }).waitFor();
+    await accessible(page, "signing in");
+    await page.getByLabel("Admin token").fill(ADMIN);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "For every line" }).waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Admin token").waitFor();
+    await page.reload();
+    await page.getByLabel("Admin token").waitFor();
+    await page.goto(`${world.internal}/admin/#token=${ADMIN}`);
+    await page.reload();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    assert.equal(new URL(page.url()).hash, "", "the token does not stay in the address");
+    await person.end();
+  });
+
+  test("changes the quota, and the line moves", async () => {
+    const item = await line(40);
+    const person = await operator();
+    const page = await signedIn(person);
+    const row = page.getByRole("row").filter({ hasText: item });
+    await row.getByText("Paused").waitFor();
+    const quota = page.getByRole("spinbutton", { name: "Let in per tick" });
+    await quota.fill("2");
+    await quota.press("Enter");
+    await page.getByRole("status").filter({ hasText: "Let in per tick 2" }).waitFor();
+    await row.getByText("Open").waitFor();
+    await eventually("the line is empty", async () => (await world.line(item)).waitingCount === 0);
+    await row.locator("td.strong").filter({ hasText: /^0$/ }).waitFor();
+    assert.equal((await world.line(item)).enteredCount, 40);
+    await quota.fill("0");
+    await page.getByRole("button", { name: "Set" }).first().click();
+    await row.getByText("Paused").waitFor();
+    await page.getByRole("link", { name: "Audit log" }).click();
+    const entry = page.getByRole("row").filter({ hasText: "Kim 김" }).filter({ hasText: "tokenCountToMove 2" });
+    await entry.first().waitFor();
+    await accessible(page, "the audit log");
+    await person.end();
+  });
+
+  test("one line: quota, capacity, stock, pause and reset, each seen at once", async () => {
+    const item = await line(30, { tokensPerTick: 0 });
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    const [waiting, inside, stock] = ["waiting", "inside", "stock"].map((id) => figure(page, id));
+    await becomes("everybody waits", waiting, 30);
+    const set = async (name, value) => {
+      await page.getByRole("spinbutton", { name }).fill(value);
+      await page.getByRole("spinbutton", { name }).press("Enter");
+    };
+    await set("At most inside", "5");
+    await set("Let in per tick", "3");
+    await becomes("five are inside", inside, 5);
+    await becomes("the others wait", waiting, 25);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Resume" }).waitFor();
+    await set("Stock", "777");
+    await becomes("the stock is set", stock, 777);
+    assert.equal((await world.line(item)).lineState, "PAUSED");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await page.getByRole("button", { name: "Reset…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await world.line(item)).waitingCount, 25, "nobody was sent away");
+    await page.getByRole("button", { name: "Reset…" }).click();
+    await page.getByRole("button", { name: "Send 25 people away" }).click();
+    await becomes("the line is empty", waiting, 0);
+    assert.equal(await inside(), 5, "who is inside stays");
+    await page.getByRole("row").filter({ hasText: "reset" }).filter({ hasText: "waitingCount 25" }).waitFor();
+    await page.getByRole("list", { name: "Recent events" }).getByText("let in").first().waitFor();
+    await person.end();
+  });
+
+  test("rules are saved together, and a refusal says why", async () => {
+    const item = await line(0);
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    await page.getByLabel("An entry lasts, s").fill("0");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").filter({ hasText: "passTtlSeconds" }).waitFor();
+    await page.getByLabel("An entry lasts, s").fill("90");
+    await page.getByLabel("Joining again").selectOption("requeue");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").filter({ hasText: "Done" }).waitFor();
+    const { policy } = await world.admin("GET", item);
+    assert.deepEqual([policy.passTtlSeconds, policy.onRejoin, policy.graceSeconds], [90, "requeue", 0]);
+    await person.end();
+  });
+
+  test("a line is drawn over time, with its past", async () => {
+    const item = await line(60, { tokensPerTick: 1 });
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    assert.equal(await page.locator(".chart").count(), 6);
+    const drawn = page.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [1-9]/ });
+    await drawn.waitFor();
+    await page.getByRole("button", { name: "30 min" }).click();
+    await page.locator(".chart canvas").first().waitFor();
+    await accessible(page, "a line");
+    await person.end();
+  });
+
+  test("creates a line, and finds one of many", async () => {
+    const person = await operator();
+    const page = await signedIn(person);
+    await page.getByRole("button", { name: "New line" }).click();
+    await page.getByRole("textbox", { name: "Id" }).fill("opera-1");
+    await page.getByRole("textbox", { name: "Name" }).fill("The Opera");
+    await page.getByRole("dialog").getByRole("spinbutton").fill("5");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("searchbox").fill("opera");
+    await page.getByRole("row").filter({ hasText: "The Opera" }).waitFor();
+    await eventually("only that one is shown", async () => (await page.locator(".lines tbody tr").count()) === 1);
+    await accessible(page, "the lines");
+    await page.getByRole("link", { name: "The Opera" }).click();
+    await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
+    await person.end();
+  });
+
+  test("speaks Korean, fits a phone, and can be used in the dark", async () => {
+    const item = await line(3);
+    for (const options of [{ locale: "ko-KR" }, { viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }]) {
+      const person = await operator(options);
+      const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
+      if (options.locale) await page.getByRole("button", { name: "로그아웃" }).waitFor();
+      for (const place of ["#/", `#/line/${item}`]) {
+        await page.goto(`${world.internal}/admin/${place}`);
+        await page.locator("main .figures").waitFor();
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+        assert.ok(!wide, `${place} does not scroll sideways: ${JSON.stringify(options)}`);
+        await accessible(page, `${place} ${JSON.stringify(options)}`);
+      }
+      await person.end();
+    }
+  });
+
+  test("says so while the server is away, and goes on afterwards", async () => {
+    const person = await operator();
+    const page = await signedIn(person);
+    await world.end();
+    await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor();
+    await world.start();
+    await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor({ state: "hidden" });
+    await person.end();
+  });
+});

@@ -1,0 +1,63 @@
+// `daegi --demo` in a real browser: somebody buys in the shop, and an operator watches.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { accessible, chromiumPath, launch, Visitor } from "./browser.mjs";
+import { ADMIN, World } from "./world.mjs";
+
+const path = chromiumPath("the demo shop");
+let [browser, world] = [];
+
+describe("the demo shop", { skip: !path }, () => {
+  before(async () => {
+    [browser, world] = await Promise.all([launch(path), World.demo()]);
+  });
+  after(async () => {
+    await browser?.close();
+    await world?.end();
+  });
+
+  test("one click, a line that counts down, a pass, a ticket; and the console sees it all", { timeout: 120_000 }, async () => {
+    const person = await Visitor.of(browser, [world.origin]);
+    const page = await person.open(`${world.origin}/shop`);
+    await page.locator("#left").filter({ hasText: /^\d+$/ }).waitFor();
+    await accessible(page, "the shop");
+    await page.getByRole("link", { name: "Buy a ticket" }).click();
+    await page.waitForURL(/\/wait\/concert$/);
+    await page.locator("#position").filter({ hasText: /\d/ }).waitFor({ state: "attached" });
+    // The line lets in some three people per second, and most of the crowd comes later.
+    await page.waitForURL(/\/shop\/checkout\?pass=/, { timeout: 50_000 });
+    await page.getByRole("heading", { name: "Your turn" }).waitFor();
+    await accessible(page, "the checkout");
+    await page.getByRole("button", { name: "Pay" }).click();
+    await page.getByRole("heading", { name: "Thank you" }).waitFor();
+    await accessible(page, "the thanks");
+    const left = Number(await page.locator("#left").textContent());
+    assert.ok(left < 500, `${left} are left`);
+    const order = page.url();
+    await page.reload();
+    await page.getByRole("heading", { name: "Thank you" }).waitFor();
+    assert.equal(page.url(), order, "a reload buys nothing");
+    await person.end();
+
+    const operator = await Visitor.of(browser, [world.internal]);
+    const console = await operator.open(`${world.internal}/admin/#token=${ADMIN}`);
+    await console.getByRole("link", { name: "Friday 8 pm concert" }).click();
+    await console.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [\d.]+, Completed [\d.]+$/ }).waitFor();
+    await console.getByRole("link", { name: "Lines" }).click();
+    await console.getByText(/item\.changed [\d,]+ to read/).waitFor();
+    await operator.end();
+  });
+
+  test("nobody gets to the till without a pass", async () => {
+    const person = await Visitor.of(browser, [world.origin]);
+    for (const address of ["/shop/checkout", "/shop/checkout?pass=made-up"]) {
+      const page = await person.open(`${world.origin}${address}`);
+      await page.getByRole("heading", { name: "One after the other" }).waitFor();
+      await accessible(page, address);
+    }
+    await person.end();
+    const bought = await fetch(`${world.origin}/shop/buy?pass=made-up`, { method: "POST", redirect: "manual" });
+    assert.equal(bought.status, 401);
+  });
+});
