@@ -159,6 +159,8 @@ pub struct LineSnapshot {
     pub entered: u64,
     /// How fast the line moves.
     pub rate: Rate,
+    /// Until when nobody behind the base is let in: people the line lost may stand before them.
+    pub behind_until: Millis,
     /// Numbers that departed since the cursor.
     pub departed: Vec<Number>,
     /// Numbers below the base that wait, from and to, since the cursor. Some of them may be among

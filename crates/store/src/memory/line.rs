@@ -329,7 +329,7 @@ impl Line {
             missed: self.missed.len(),
             entered: self.entered.len(),
             base: self.base,
-            frontier: self.frontier(),
+            frontier: self.front(),
             tail: self.tail,
             totals: self.totals,
         }
@@ -360,6 +360,7 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
+            behind_until: self.behind_until,
             departed,
             reclaimed,
             cursor: DepartedCursor { base: self.base.0, read },

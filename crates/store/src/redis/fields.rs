@@ -98,7 +98,8 @@ pub(super) fn number<T: FromStr>(hash: &Hash, field: &str) -> Result<T> {
     value.parse().map_err(|_| Error::corrupt(format!("an item whose {field} is {value:?}")))
 }
 
-fn maybe<T: FromStr>(hash: &Hash, field: &str) -> Result<Option<T>> {
+/// A field that may be missing.
+pub(super) fn maybe<T: FromStr>(hash: &Hash, field: &str) -> Result<Option<T>> {
     match hash.get(field).map(String::as_str) {
         None | Some("") => Ok(None),
         Some(_) => number(hash, field).map(Some),

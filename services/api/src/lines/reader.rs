@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daegi_domain::{Departed, ItemId, LineState, Number, Reclaimed};
+use daegi_domain::{Departed, ItemId, LineState, Millis, Number, Reclaimed, Settings};
 use daegi_store::{DepartedCursor, LineSnapshot};
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ impl Reader {
                 let (frontier, tail) = (line.frontier, line.tail);
                 self.pages = Pages::moved_to(&self.pages, &self.reclaimed, frontier, tail);
                 return Ok(Some(View {
-                    state: LineState::of(&line.item, &settings, context.clock.now_ms()),
+                    state: state_of(&line, &settings, context.clock.now_ms()),
                     settings,
                     ahead: line.returning + self.reclaimed.len(),
                     departed: Arc::clone(&self.departed),
@@ -91,5 +91,14 @@ impl Reader {
         line.reclaimed.drain(..).for_each(|(from, to)| reclaimed.add(from, to));
         line.departed.iter().for_each(|number| reclaimed.remove(*number));
         reclaimed.forget_below(line.front);
+    }
+}
+
+/// A line whose first person must stay behind those it may have lost recovers as well.
+fn state_of(line: &LineSnapshot, settings: &Settings, now: Millis) -> LineState {
+    let held = line.behind_until > now && line.front > line.base;
+    match LineState::of(&line.item, settings, now) {
+        LineState::Open if held => LineState::Recovering,
+        state => state,
     }
 }

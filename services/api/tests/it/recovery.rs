@@ -155,6 +155,8 @@ async fn a_fail_over_that_lost_the_newest_keeps_them_behind_the_others() {
     tokens.push(world.token("concert", "choi").await);
     world.store.lose(Some(replica));
     let newcomer = world.token("concert", "new").await;
+    let ticket = until_position(&world, &newcomer, 3).await;
+    assert_eq!(ticket["lineState"], "OPEN", "those who are known may be let in: {ticket}");
     until_position(&world, &tokens[3], 3).await;
     until_position(&world, &tokens[2], 3).await;
     for (at, token) in tokens.iter().chain([&newcomer]).enumerate() {
@@ -162,6 +164,27 @@ async fn a_fail_over_that_lost_the_newest_keeps_them_behind_the_others() {
     }
     world.leave("concert", &tokens[1]).await;
     until_position(&world, &newcomer, 4).await;
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn newcomers_are_told_why_nobody_is_let_in_after_a_fail_over() {
+    let (world, _) = people(&[]).await;
+    let replica = world.store.replica();
+    let lost = world.token("concert", "kim").await;
+    world.store.lose(Some(replica));
+    let newcomer = world.token("concert", "new").await;
+    let state = async |expected: &str| {
+        eventually(SOON, expected, async || {
+            world.poll("concert", &newcomer).await.json()["lineState"] == expected
+        })
+        .await;
+    };
+    state("RECOVERING").await;
+    world.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
+    state("OPEN").await;
+    until_position(&world, &lost, 1).await;
+    until_position(&world, &newcomer, 2).await;
     world.end().await;
 }
 
