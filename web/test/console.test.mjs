@@ -167,6 +167,26 @@ describe("the console", { skip: !path }, () => {
     await person.end();
   });
 
+  test("a thousand lines are paged and searched, and the page holds fifty", async () => {
+    const ids = Array.from({ length: 1000 }, (_, nth) => `many-${String(nth).padStart(4, "0")}`);
+    for (let from = 0; from < ids.length; from += 50) {
+      await Promise.all(ids.slice(from, from + 50).map((id) => world.stock(id, 10, `One of many ${id}`)));
+    }
+    await world.crowd("many-0777", 30);
+    const person = await operator();
+    const page = await signedIn(person);
+    const rows = page.locator(".lines tbody tr");
+    await page.getByText(/^1–50 of 1,0\d\d$/).waitFor();
+    assert.equal(await rows.count(), 50);
+    await rows.filter({ hasText: "many-0777" }).waitFor();
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText(/^51–100 of 1,0\d\d$/).waitFor();
+    await page.getByRole("searchbox").fill("MANY-0999");
+    await eventually("one is found", async () => (await rows.count()) === 1);
+    await rows.filter({ hasText: "many-0999" }).waitFor();
+    await person.end();
+  });
+
   test("speaks Korean, fits a phone, and can be used in the dark", async () => {
     const item = await line(3);
     for (const options of [{ locale: "ko-KR" }, { viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }]) {

@@ -15,8 +15,9 @@ mod dead_letter;
 mod incoming;
 mod member;
 mod partition;
+mod reading;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +26,6 @@ use daegi_domain::{Topic, Topics};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
-use rdkafka::error::KafkaError;
-use rdkafka::message::BorrowedMessage;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +35,7 @@ pub use incoming::Incoming;
 pub use member::Lag;
 use member::Member;
 use partition::Work;
+use reading::{Read, Sorted};
 
 /// How many messages are under way at most: what bounds memory while the store is slow, and what
 /// an effect can do in one go. Large, so that the many changes of a hot item become one.
@@ -61,22 +61,13 @@ pub struct Source {
     pub group: String,
 }
 
-/// Why a message had no effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// It never will; the text says why.
-    Poison(String),
-    /// It may later; the text says what is missing.
-    Transient(String),
-}
-
 /// Some messages had their effect, and then one had not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Halt {
     /// How many had. Later ones may have had theirs, too; they come again.
     pub done: usize,
-    /// Why the next one had not.
-    pub why: Failure,
+    /// What the next one waits for.
+    pub missing: Missing,
 }
 
 /// What the messages of a topic do.
@@ -84,28 +75,42 @@ pub trait Effect: Send + Sync + 'static {
     /// Whose messages.
     const TOPIC: Topic;
 
+    /// What a message says.
+    type Meaning: Send + Sync;
+
+    /// Understands a message, or says why nobody ever will.
+    fn read(&self, message: &Incoming<'_>) -> std::result::Result<Self::Meaning, Poison>;
+
     /// Does what these messages of one partition say, in their order, as far as possible.
     /// Repeating it must be harmless.
     fn apply(
         &self,
-        messages: &[Incoming<'_>],
+        meanings: &[Self::Meaning],
     ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
 
     /// How much of what the messages of a partition did is there.
     fn standing(
         &self,
         partition: i32,
-    ) -> impl Future<Output = std::result::Result<Standing, Failure>> + Send;
+    ) -> impl Future<Output = std::result::Result<Standing, Missing>> + Send;
 
     /// Notes that a lost partition is read from its beginning, by whoever has it.
     fn begin(
         &self,
         partition: i32,
-    ) -> impl Future<Output = std::result::Result<(), Failure>> + Send;
+    ) -> impl Future<Output = std::result::Result<(), Missing>> + Send;
 
     /// Notes that a partition has been read to its end, unless it was lost meanwhile.
-    fn end(&self, partition: i32) -> impl Future<Output = std::result::Result<(), Failure>> + Send;
+    fn end(&self, partition: i32) -> impl Future<Output = std::result::Result<(), Missing>> + Send;
 }
+
+/// Why a message never has an effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Poison(pub String);
+
+/// What an effect waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing(pub String);
 
 /// How much of what the messages of a partition did is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +126,7 @@ pub enum Standing {
 /// Reads one of the topics that daegi listens to.
 pub struct Consumer<E> {
     consumer: Arc<StreamConsumer<Member>>,
-    work: Work<E>,
+    work: Arc<Work<E>>,
     catch_up: CatchUp,
 }
 
@@ -153,7 +158,7 @@ impl<E: Effect> Consumer<E> {
             .set("statistics.interval.ms", "5000")
             .create_with_context(Member::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
-        let work = Work::new(effect, Publisher::new(&brokers)?, topics);
+        let work = Arc::new(Work::new(effect, Publisher::new(&brokers)?, topics));
         Ok(Self { consumer: Arc::new(consumer), work, catch_up: CatchUp::default() })
     }
 
@@ -166,8 +171,11 @@ impl<E: Effect> Consumer<E> {
     /// Reads until told to stop; what is under way then is finished, unless it waits for
     /// somebody, and stored offsets are committed.
     pub async fn run(mut self, stop: CancellationToken) {
-        let consumer = self.consumer.clone();
-        let mut chunks = consumer.stream().ready_chunks(CHUNK);
+        let (consumer, work) = (self.consumer.clone(), self.work.clone());
+        // Each message is understood and gone before the next one is looked at: a chunk of them
+        // would not fit into a processor's cache.
+        let messages = consumer.stream().map(|message| work.read(message));
+        let mut chunks = messages.ready_chunks(CHUNK);
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -187,8 +195,8 @@ impl<E: Effect> Consumer<E> {
     async fn look(&mut self) {
         let mut begun = BTreeSet::new();
         let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
-        if let Err(failure) = looked {
-            tracing::debug!(?failure, "not known whether to read again");
+        if let Err(missing) = looked {
+            tracing::debug!(?missing, "not known whether to read again");
         }
     }
 
@@ -198,7 +206,7 @@ impl<E: Effect> Consumer<E> {
         let mut begun = BTreeSet::new();
         while !self.catch_up.is_settled(&self.consumer) && !stop.is_cancelled() {
             let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
-            if let Err(Failure::Poison(missing) | Failure::Transient(missing)) = looked {
+            if let Err(missing) = looked {
                 self.work.in_trouble(&missing);
                 stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
             }
@@ -207,17 +215,19 @@ impl<E: Effect> Consumer<E> {
     }
 
     /// Deals with a chunk, partitions side by side.
-    async fn take(&mut self, chunk: Chunk<'_>, stop: &CancellationToken) {
+    async fn take(&mut self, chunk: Vec<Read<E::Meaning>>, stop: &CancellationToken) {
         let begun = self.settle(stop).await;
         if stop.is_cancelled() {
             return;
         }
-        let Sorted { mut messages, mut ends, trouble } = Sorted::of(&chunk, E::TOPIC);
+        let Sorted { mut messages, mut ends, trouble } = Sorted::of(chunk);
         messages.retain(|partition, _| !begun.contains(partition));
         ends.retain(|partition| !begun.contains(partition));
-        let partitions = messages.values();
-        join_all(partitions.map(|messages| self.work.partition(messages, &self.consumer, stop)))
-            .await;
+        let partitions = messages.iter();
+        join_all(partitions.map(|(partition, messages)| {
+            self.work.partition(*partition, messages, &self.consumer, stop)
+        }))
+        .await;
         if !stop.is_cancelled() && self.catch_up.ends(ends.into_iter()) {
             self.look().await;
         }
@@ -235,37 +245,6 @@ impl<E: Effect> Consumer<E> {
             }
         });
         let _ = tokio::time::timeout(LAST_WORDS, said).await;
-    }
-}
-
-/// What librdkafka had in one go.
-type Chunk<'a> = Vec<std::result::Result<BorrowedMessage<'a>, KafkaError>>;
-
-/// A chunk by what it is about.
-struct Sorted<'a> {
-    messages: BTreeMap<i32, Vec<Incoming<'a>>>,
-    /// Partitions that have been read to their end.
-    ends: Vec<i32>,
-    trouble: bool,
-}
-
-impl<'a> Sorted<'a> {
-    fn of(chunk: &'a Chunk<'a>, topic: Topic) -> Self {
-        let mut sorted = Self { messages: BTreeMap::new(), ends: Vec::new(), trouble: false };
-        for message in chunk {
-            match message {
-                Ok(message) => {
-                    let incoming = Incoming::of(message, topic);
-                    sorted.messages.entry(incoming.partition).or_default().push(incoming);
-                }
-                Err(KafkaError::PartitionEOF(partition)) => sorted.ends.push(*partition),
-                Err(error) => {
-                    tracing::debug!(%error, "kafka has no message");
-                    sorted.trouble = true;
-                }
-            }
-        }
-        sorted
     }
 }
 

@@ -28,7 +28,7 @@ pub mod producer;
 pub mod record;
 pub mod schema;
 
-pub use consumer::{Consumer, Effect, Failure, Halt, Incoming, Lag, Source, Standing};
+pub use consumer::{Consumer, Effect, Halt, Incoming, Lag, Missing, Poison, Source, Standing};
 pub use embedded::EmbeddedBroker;
 pub use error::{Error, Result};
 pub use event::Event;

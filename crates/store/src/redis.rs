@@ -48,6 +48,7 @@ use daegi_domain::{
 };
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use tokio::sync::Semaphore;
 
 use self::address::Address;
 use self::crowd::Crowd;
@@ -79,6 +80,8 @@ pub struct RedisStore {
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
     /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
+    /// Turns for batches of items; see `redis/items.rs`.
+    item_batches: Semaphore,
 }
 
 /// Which script looks back.
@@ -102,7 +105,9 @@ impl RedisStore {
         link.open().await?;
         let leases = Leases::Redis(RedisLock::new(link.clone()));
         let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
-        let store = Self { link, leases, partitions, epoch, first: settings, lookback };
+        let item_batches = Semaphore::new(items::BATCHES);
+        let store =
+            Self { link, leases, partitions, epoch, first: settings, lookback, item_batches };
         store.settle().await?;
         Ok(store)
     }

@@ -1,7 +1,7 @@
 //! Why a consumer cannot start, and why an event has no effect.
 
 use daegi_domain::{IdError, TokenError};
-use daegi_kafka::{Event, Failure, Halt, Incoming, schema};
+use daegi_kafka::{Event, Missing, Poison, schema};
 use serde::de::DeserializeOwned;
 
 /// Why a consumer cannot start. Sources are not repeated in messages: whoever prints one prints
@@ -27,7 +27,7 @@ impl Error {
     }
 }
 
-/// Why an event has no effect.
+/// Why an event never has an effect: the message is wrong, which no waiting makes better.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// Not the JSON of this event.
@@ -51,27 +51,18 @@ pub enum Refusal {
     /// The token is somebody else's.
     #[error("the token belongs to another userId")]
     OtherUser,
-    /// The store did not take it.
-    #[error(transparent)]
-    Store(#[from] daegi_store::Error),
 }
 
-impl From<Refusal> for Failure {
-    /// Whatever is wrong with the store is not the message's fault, so it waits, also where only
-    /// an operator can help. Everything else is the message, which no waiting makes better.
+impl From<Refusal> for Poison {
     fn from(refusal: Refusal) -> Self {
-        let text = refusal.to_string();
-        match refusal {
-            Refusal::Store(_) => Self::Transient(text),
-            Refusal::Body(_)
-            | Refusal::NoBody
-            | Refusal::NoKey
-            | Refusal::Key(_)
-            | Refusal::Version
-            | Refusal::Token(_)
-            | Refusal::OtherUser => Self::Poison(text),
-        }
+        Self(refusal.to_string())
     }
+}
+
+/// Whatever is wrong with the store is not a message's fault, so it waits, also where only an
+/// operator can help.
+pub(crate) fn missing(error: &daegi_store::Error) -> Missing {
+    Missing(error.to_string())
 }
 
 /// A body as an event. What we take must be what other teams read in `schemas/`.
@@ -79,22 +70,4 @@ pub(crate) fn read<E: Event + DeserializeOwned>(body: &[u8]) -> Result<E, Refusa
     let event = schema::read::<E>(body)?;
     debug_assert_eq!(schema::accepts::<E>(body), Ok(()), "accepted against the schema");
     Ok(event)
-}
-
-/// What messages say, up to the first one that says nothing we understand.
-pub(crate) fn understood<T>(
-    messages: &[Incoming<'_>],
-    read: impl Fn(&Incoming<'_>) -> Result<T, Refusal>,
-) -> (Vec<T>, Option<Halt>) {
-    let mut meanings = Vec::with_capacity(messages.len());
-    for message in messages {
-        match read(message) {
-            Ok(meaning) => meanings.push(meaning),
-            Err(refusal) => {
-                let halt = Halt { done: meanings.len(), why: refusal.into() };
-                return (meanings, Some(halt));
-            }
-        }
-    }
-    (meanings, None)
 }

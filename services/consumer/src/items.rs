@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use daegi_domain::{ItemChanged, ItemId, ItemNews, LogPosition, Said, Topic};
-use daegi_kafka::{Effect, Failure, Halt, Incoming, Standing};
+use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
 use daegi_runtime::Clock;
 use daegi_store::{Catalogue, SharedStore};
 
 use crate::ConsumerDeps;
-use crate::error::{Refusal, read, understood};
+use crate::error::{Refusal, missing, read};
 
 /// The header of a tombstone that says which version took the item out.
 const VERSION: &str = "version";
@@ -31,16 +31,20 @@ impl Items {
 impl Effect for Items {
     const TOPIC: Topic = Topic::ItemChanged;
 
-    /// An older version than the stored one changes nothing; that is an effect, too.
-    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
-        let (news, poison) = understood(messages, news);
-        let applied = self.store.apply_news(&newest(news), self.clock.now_ms()).await;
-        applied.map_err(|error| Halt { done: 0, why: Refusal::Store(error).into() })?;
-        poison.map_or(Ok(()), Err)
+    type Meaning = ItemNews;
+
+    fn read(&self, message: &Incoming<'_>) -> Result<ItemNews, Poison> {
+        Ok(news(message)?)
     }
 
-    async fn standing(&self, partition: i32) -> Result<Standing, Failure> {
-        let known = self.store.catalogue(&log(partition)).await.map_err(Refusal::Store)?;
+    /// An older version than the stored one changes nothing; that is an effect, too.
+    async fn apply(&self, news: &[ItemNews]) -> Result<(), Halt> {
+        let applied = self.store.apply_news(&newest(news), self.clock.now_ms()).await;
+        applied.map(drop).map_err(|error| Halt { done: 0, missing: missing(&error) })
+    }
+
+    async fn standing(&self, partition: i32) -> Result<Standing, Missing> {
+        let known = self.store.catalogue(&log(partition)).await.map_err(|error| missing(&error))?;
         Ok(match known {
             Catalogue::Unread => Standing::Lost,
             Catalogue::Reading => Standing::Partly,
@@ -48,12 +52,13 @@ impl Effect for Items {
         })
     }
 
-    async fn begin(&self, partition: i32) -> Result<(), Failure> {
-        Ok(self.store.begin_catalogue(&log(partition)).await.map_err(Refusal::Store)?)
+    async fn begin(&self, partition: i32) -> Result<(), Missing> {
+        self.store.begin_catalogue(&log(partition)).await.map_err(|error| missing(&error))
     }
 
-    async fn end(&self, partition: i32) -> Result<(), Failure> {
-        let noted = self.store.end_catalogue(&log(partition)).await.map_err(Refusal::Store)?;
+    async fn end(&self, partition: i32) -> Result<(), Missing> {
+        let noted =
+            self.store.end_catalogue(&log(partition)).await.map_err(|error| missing(&error))?;
         if noted {
             tracing::debug!(topic = %Self::TOPIC, partition, "read to its end");
         }
@@ -67,7 +72,7 @@ fn log(partition: i32) -> String {
 
 /// Of the changes of an item that follow each other without a removal only the newest counts, so
 /// the others need not trouble the store: during a sale that is nearly all of them.
-fn newest(mut news: Vec<ItemNews>) -> Vec<ItemNews> {
+fn newest(news: &[ItemNews]) -> Vec<ItemNews> {
     let mut counts = vec![true; news.len()];
     let mut last: HashMap<&ItemId, (usize, Option<u64>)> = HashMap::new();
     for (index, one) in news.iter().enumerate() {
@@ -87,9 +92,7 @@ fn newest(mut news: Vec<ItemNews>) -> Vec<ItemNews> {
             },
         }
     }
-    let mut counts = counts.into_iter();
-    news.retain(|_| counts.next().unwrap_or(true));
-    news
+    news.iter().zip(counts).filter(|(_, counts)| *counts).map(|(news, _)| news.clone()).collect()
 }
 
 fn news(message: &Incoming<'_>) -> Result<ItemNews, Refusal> {
@@ -152,7 +155,8 @@ mod tests {
         ];
         let at = |offset| LogPosition { offset, at: 0 };
         let news = said.into_iter().zip(0..).map(|(said, n)| ItemNews { said, read: at(n) });
-        let offsets: Vec<_> = newest(news.collect()).iter().map(|news| news.read.offset).collect();
+        let news: Vec<_> = news.collect();
+        let offsets: Vec<_> = newest(&news).iter().map(|news| news.read.offset).collect();
         assert_eq!(offsets, [1, 2, 4, 5]);
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use daegi_domain::{EndReason, OrderClosed, Ticket, TicketKeys, Topic};
-use daegi_kafka::{Effect, Failure, Halt, Incoming, Standing};
+use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
 use daegi_runtime::Clock;
 use daegi_store::SharedStore;
 use futures_util::future::join_all;
 
 use crate::ConsumerDeps;
-use crate::error::{Refusal, read, understood};
+use crate::error::{Refusal, missing, read};
 
 /// How many orders are closed at once.
 const ABREAST: usize = 64;
@@ -22,7 +22,8 @@ pub struct Orders {
 }
 
 /// How a person's order ended.
-struct Closed {
+#[derive(Debug)]
+pub struct Closed {
     ticket: Ticket,
     reason: EndReason,
 }
@@ -46,38 +47,43 @@ impl Orders {
     }
 
     /// A ticket that has ended already stays as it ended.
-    async fn free(&self, Closed { ticket, reason }: &Closed) -> Result<(), Refusal> {
+    async fn free(&self, Closed { ticket, reason }: &Closed) -> Result<(), Missing> {
         let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
-        self.store.complete(item, &ticket.user, number, *reason, now).await?;
-        Ok(())
+        let freed = self.store.complete(item, &ticket.user, number, *reason, now).await;
+        freed.map(drop).map_err(|error| missing(&error))
     }
 }
 
 impl Effect for Orders {
     const TOPIC: Topic = Topic::OrderClosed;
 
-    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
-        let (orders, poison) = understood(messages, |message| self.closed(message));
+    type Meaning = Closed;
+
+    fn read(&self, message: &Incoming<'_>) -> Result<Closed, Poison> {
+        Ok(self.closed(message)?)
+    }
+
+    async fn apply(&self, orders: &[Closed]) -> Result<(), Halt> {
         let mut done = 0;
-        for orders in waves(&orders) {
+        for orders in waves(orders) {
             for freed in join_all(orders.iter().map(|order| self.free(order))).await {
-                freed.map_err(|refusal| Halt { done, why: refusal.into() })?;
+                freed.map_err(|missing| Halt { done, missing })?;
                 done += 1;
             }
         }
-        poison.map_or(Ok(()), Err)
-    }
-
-    /// Orders end once; what they did is not theirs to bring back.
-    async fn standing(&self, _: i32) -> Result<Standing, Failure> {
-        Ok(Standing::Whole)
-    }
-
-    async fn begin(&self, _: i32) -> Result<(), Failure> {
         Ok(())
     }
 
-    async fn end(&self, _: i32) -> Result<(), Failure> {
+    /// Orders end once; what they did is not theirs to bring back.
+    async fn standing(&self, _: i32) -> Result<Standing, Missing> {
+        Ok(Standing::Whole)
+    }
+
+    async fn begin(&self, _: i32) -> Result<(), Missing> {
+        Ok(())
+    }
+
+    async fn end(&self, _: i32) -> Result<(), Missing> {
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use rdkafka::error::KafkaResult;
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::partition::Work;
-use super::{Effect, Failure, Member, Standing};
+use super::{Effect, Member, Missing, Standing};
 
 /// How long librdkafka may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ impl CatchUp {
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
         begun: &mut BTreeSet<i32>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Missing> {
         let (era, known) = (consumer.context().era(), begun.len());
         if era != self.era {
             *self = Self { era, ..Self::default() };
@@ -73,7 +73,7 @@ impl CatchUp {
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
         begun: &mut BTreeSet<i32>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Missing> {
         let mut fresh = None;
         for partition in assigned(consumer) {
             match self.standing(partition, work).await? {
@@ -103,7 +103,7 @@ impl CatchUp {
         &mut self,
         partition: i32,
         work: &Work<E>,
-    ) -> Result<Standing, Failure> {
+    ) -> Result<Standing, Missing> {
         if self.reading.get(&partition) == Some(&true) {
             work.effect().end(partition).await?;
         }
@@ -122,7 +122,7 @@ fn assigned(consumer: &StreamConsumer<Member>) -> Vec<i32> {
 }
 
 /// The partitions whose group has never committed an offset.
-async fn without_offset(consumer: Arc<StreamConsumer<Member>>) -> Result<BTreeSet<i32>, Failure> {
+async fn without_offset(consumer: Arc<StreamConsumer<Member>>) -> Result<BTreeSet<i32>, Missing> {
     let committed = blocking(move || consumer.committed(PATIENCE)).await?;
     let elements = committed.elements();
     let fresh = elements.iter().filter(|element| element.offset() == Offset::Invalid);
@@ -135,7 +135,7 @@ async fn go_back(
     consumer: Arc<StreamConsumer<Member>>,
     topic: String,
     partition: i32,
-) -> Result<(), Failure> {
+) -> Result<(), Missing> {
     blocking(move || {
         // Where messages have expired, the log's beginning is the first offset there is.
         let mut beginning = TopicPartitionList::new();
@@ -151,8 +151,8 @@ async fn go_back(
 /// librdkafka answers these when its threads or the broker have.
 async fn blocking<T: Send + 'static>(
     ask: impl FnOnce() -> KafkaResult<T> + Send + 'static,
-) -> Result<T, Failure> {
+) -> Result<T, Missing> {
     let asked = tokio::task::spawn_blocking(ask).await;
-    let asked = asked.map_err(|error| Failure::Transient(error.to_string()))?;
-    asked.map_err(|error| Failure::Transient(error.to_string()))
+    let asked = asked.map_err(|error| Missing(error.to_string()))?;
+    asked.map_err(|error| Missing(error.to_string()))
 }

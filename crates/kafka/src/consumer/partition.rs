@@ -6,9 +6,12 @@ use std::time::Duration;
 use daegi_domain::Topics;
 use metrics::counter;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use rdkafka::error::KafkaResult;
+use rdkafka::message::BorrowedMessage;
 use tokio_util::sync::CancellationToken;
 
-use super::{Effect, Failure, Halt, Incoming, Member, dead_letter};
+use super::reading::{Read, Run};
+use super::{Effect, Halt, Incoming, Member, Missing, Poison, dead_letter};
 use crate::{Publisher, meters};
 
 /// The first pause before an effect is tried again; doubles up to the longest.
@@ -24,15 +27,14 @@ pub(super) struct Work<E> {
     troubled: AtomicBool,
 }
 
-/// What became of some messages.
-struct Dealt {
-    /// How many of them need no more attention.
-    done: usize,
-    /// The last of these went to the dead letters.
-    buried: bool,
-    /// What the next one waits for.
-    missing: Option<String>,
+/// Where messages come from.
+struct Place<'a> {
+    topic: &'a str,
+    partition: i32,
+    consumer: &'a StreamConsumer<Member>,
 }
+
+type Stop = CancellationToken;
 
 impl<E: Effect> Work<E> {
     pub(super) fn new(effect: E, dead_letters: Publisher, topics: Topics) -> Self {
@@ -47,78 +49,89 @@ impl<E: Effect> Work<E> {
         &self.topics
     }
 
+    /// What a message says, as soon as it is there.
+    pub(super) fn read(&self, message: KafkaResult<BorrowedMessage<'_>>) -> Read<E::Meaning> {
+        let message = match &message {
+            Ok(message) => Incoming::of(message, E::TOPIC),
+            Err(error) => return Read::failed(error),
+        };
+        let said = self.effect.read(&message);
+        let said = said.map_err(|Poison(why)| dead_letter::record(&message, &why, &self.topics));
+        Read::Message { partition: message.partition, offset: message.offset, said }
+    }
+
     /// Deals with messages in order and stores offsets; ends early when told to stop.
     pub(super) async fn partition(
         &self,
-        mut messages: &[Incoming<'_>],
+        partition: i32,
+        messages: &[Run<E::Meaning>],
         consumer: &StreamConsumer<Member>,
-        stop: &CancellationToken,
+        stop: &Stop,
     ) {
-        let mut pause = FIRST_PAUSE;
-        while !messages.is_empty() {
-            let Dealt { done, buried, missing } = self.deal_with(messages).await;
-            if let Some(last) = messages[..done].last() {
-                self.store_offset(last, consumer);
-                pause = FIRST_PAUSE;
-            }
-            if buried {
-                commit(consumer);
-            }
-            messages = &messages[done..];
-            let Some(missing) = missing else { continue };
-            self.in_trouble(&missing);
-            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+        let place = Place { topic: self.topics.name(E::TOPIC), partition, consumer };
+        for run in messages {
+            if !(self.apply(run, &place, stop).await && self.bury(run, &place, stop).await) {
                 return;
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
         self.out_of_trouble();
     }
 
-    /// The one place that decides between waiting and giving up on a message.
-    async fn deal_with(&self, messages: &[Incoming<'_>]) -> Dealt {
+    /// The effect of a run, however long it takes; false if there was no time for all of it.
+    async fn apply(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
         let topic = E::TOPIC.event_type();
-        let halted = self.effect.apply(messages).await;
-        let done = halted.as_ref().map_or_else(|halt| halt.done, |()| messages.len());
-        counter!(meters::APPLIED, "topic" => topic).increment(done as u64);
-        match halted {
-            Ok(()) => Dealt { done, buried: false, missing: None },
-            Err(Halt { why: Failure::Transient(missing), .. }) => {
-                counter!(meters::RETRIES, "topic" => topic).increment(1);
-                Dealt { done, buried: false, missing: Some(missing) }
+        let (mut done, mut pause) = (0, FIRST_PAUSE);
+        while done < run.meanings.len() {
+            let left = &run.meanings[done..];
+            let halted = self.effect.apply(left).await.err();
+            let had = halted.as_ref().map_or(left.len(), |halt| halt.done);
+            counter!(meters::APPLIED, "topic" => topic).increment(had as u64);
+            done += had;
+            if had > 0 {
+                place.store_offset(run.offsets[done - 1]);
+                pause = FIRST_PAUSE;
             }
-            Err(Halt { why: Failure::Poison(reason), .. }) => {
-                match self.bury(&messages[done], &reason).await {
-                    Ok(()) => Dealt { done: done + 1, buried: true, missing: None },
-                    Err(missing) => Dealt { done, buried: false, missing: Some(missing) },
+            if let Some(Halt { missing, .. }) = halted {
+                counter!(meters::RETRIES, "topic" => topic).increment(1);
+                if !self.wait(&missing, &mut pause, stop).await {
+                    return false;
                 }
             }
         }
+        true
     }
 
-    /// The reason is in the dead letter and not in the log: it may quote the message.
-    async fn bury(&self, message: &Incoming<'_>, reason: &str) -> Result<(), String> {
-        let record = dead_letter::record(message, reason, &self.topics);
-        self.dead_letters.publish(&[record]).await.map_err(|error| error.to_string())?;
+    /// What nobody understands goes to the dead letters. The reason is in there and not in the log:
+    /// it may quote the message.
+    async fn bury(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
+        let Some((offset, letter)) = &run.poison else { return true };
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = self.dead_letters.publish(std::slice::from_ref(letter)).await {
+            if !self.wait(&Missing(error.to_string()), &mut pause, stop).await {
+                return false;
+            }
+        }
         counter!(meters::DEAD_LETTERS, "topic" => E::TOPIC.event_type()).increment(1);
         tracing::warn!(
             topic = %E::TOPIC,
-            partition = message.partition,
-            offset = message.offset,
+            partition = place.partition,
+            offset,
             "a message that cannot be used went to the dead letters"
         );
-        Ok(())
+        place.store_offset(*offset);
+        place.commit();
+        true
     }
 
-    /// Fails only for a partition that was taken away meanwhile: its new owner repeats.
-    fn store_offset(&self, message: &Incoming<'_>, consumer: &StreamConsumer<Member>) {
-        let topic = self.topics.name(E::TOPIC);
-        if let Err(error) = consumer.store_offset(topic, message.partition, message.offset) {
-            tracing::debug!(%error, "offset not stored");
-        }
+    /// Waits before something is tried again; false if it is not to be.
+    async fn wait(&self, missing: &Missing, pause: &mut Duration, stop: &Stop) -> bool {
+        self.in_trouble(missing);
+        let waited = stop.run_until_cancelled(tokio::time::sleep(*pause)).await;
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
+        waited.is_some()
     }
 
-    pub(super) fn in_trouble(&self, missing: &str) {
+    pub(super) fn in_trouble(&self, Missing(missing): &Missing) {
         if !self.troubled.swap(true, Ordering::SeqCst) {
             tracing::warn!(part = "consumer", error = missing, "in trouble, trying again");
         }
@@ -131,10 +144,19 @@ impl<E: Effect> Work<E> {
     }
 }
 
-/// A dead letter cannot be taken back, so its offset does not wait for the next commit: what a
-/// replica repeats that is thrown out of its group seldom has one in it.
-fn commit(consumer: &StreamConsumer<Member>) {
-    if let Err(error) = consumer.commit_consumer_state(CommitMode::Async) {
-        tracing::debug!(%error, "offsets not committed");
+impl Place<'_> {
+    /// Fails only for a partition that was taken away meanwhile: its new owner repeats.
+    fn store_offset(&self, offset: i64) {
+        if let Err(error) = self.consumer.store_offset(self.topic, self.partition, offset) {
+            tracing::debug!(%error, "offset not stored");
+        }
+    }
+
+    /// A dead letter cannot be taken back, so its offset does not wait for the next commit: what a
+    /// replica repeats that is thrown out of its group seldom has one in it.
+    fn commit(&self) {
+        if let Err(error) = self.consumer.commit_consumer_state(CommitMode::Async) {
+            tracing::debug!(%error, "offsets not committed");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use daegi_domain::Topic;
-use daegi_kafka::{Consumer, Effect, Failure, Halt, Incoming, Record, Source, Standing};
+use daegi_kafka::{Consumer, Effect, Halt, Incoming, Missing, Poison, Record, Source, Standing};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -68,23 +68,26 @@ impl Notes {
 impl Effect for Notes {
     const TOPIC: Topic = Topic::ItemChanged;
 
-    async fn apply(&self, messages: &[Incoming<'_>]) -> Result<(), Halt> {
-        for (done, message) in messages.iter().enumerate() {
-            let body = String::from_utf8(message.body.unwrap().to_vec()).unwrap();
-            if body.starts_with("bad") {
-                return Err(Halt { done, why: Failure::Poison(format!("{body} is bad")) });
-            }
+    type Meaning = String;
+
+    fn read(&self, message: &Incoming<'_>) -> Result<String, Poison> {
+        let body = String::from_utf8(message.body.unwrap().to_vec()).unwrap();
+        if body.starts_with("bad") { Err(Poison(format!("{body} is bad"))) } else { Ok(body) }
+    }
+
+    async fn apply(&self, meanings: &[String]) -> Result<(), Halt> {
+        for (done, body) in meanings.iter().enumerate() {
             let mut bodies = self.bodies.lock().unwrap();
             if bodies.len() >= self.room.load(Ordering::SeqCst) {
                 self.refused.store(true, Ordering::SeqCst);
-                return Err(Halt { done, why: Failure::Transient("full".into()) });
+                return Err(Halt { done, missing: Missing("room".into()) });
             }
-            bodies.push(body);
+            bodies.push(body.clone());
         }
         Ok(())
     }
 
-    async fn standing(&self, partition: i32) -> Result<Standing, Failure> {
+    async fn standing(&self, partition: i32) -> Result<Standing, Missing> {
         Ok(match self.complete.lock().unwrap().get(&partition) {
             None => Standing::Lost,
             Some(false) => Standing::Partly,
@@ -92,12 +95,12 @@ impl Effect for Notes {
         })
     }
 
-    async fn begin(&self, partition: i32) -> Result<(), Failure> {
+    async fn begin(&self, partition: i32) -> Result<(), Missing> {
         self.complete.lock().unwrap().insert(partition, false);
         Ok(())
     }
 
-    async fn end(&self, partition: i32) -> Result<(), Failure> {
+    async fn end(&self, partition: i32) -> Result<(), Missing> {
         // A note that was lost on the way is not made up at the end.
         if let Some(complete) = self.complete.lock().unwrap().get_mut(&partition) {
             *complete = true;

@@ -13,6 +13,10 @@ use super::{RedisStore, fields, reply};
 use crate::model::{Catalogue, NewsOutcome, Put};
 use crate::{CHUNK, Result, partition_of};
 
+/// How many batches of items are on their way at once: enough to keep Redis busy. The others of a
+/// large catalogue wait here, not in Redis, where people would wait behind all of them.
+pub(super) const BATCHES: usize = 4;
+
 /// Changes of items of one partition, in order.
 type Changes<'a> = Vec<(&'a ItemChange, Option<LogPosition>)>;
 
@@ -76,6 +80,7 @@ impl RedisStore {
         let mut outcomes = Vec::with_capacity(changes.len());
         for chunk in changes.chunks(CHUNK as usize) {
             let script = self.put_items(partition, chunk, false, now);
+            let _turn = self.item_batches.acquire().await;
             let tags: Vec<String> = self.run(script).await?;
             for tag in tags {
                 outcomes.push(reply::news_outcome(&tag)?);

@@ -107,6 +107,14 @@ async fn is_felt(store: &SharedStore) {
     .await;
 }
 
+/// The outage that just began is felt and is over in time.
+async fn is_back_in_time(store: &SharedStore) {
+    let began = Instant::now();
+    is_felt(store).await;
+    serves_again(store).await;
+    assert!(began.elapsed() < BACK, "back after {:?}", began.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_master_that_dies_or_hangs_is_replaced() {
     let Some(started) = redis_sentinel_or_loud().await else { return };
@@ -118,11 +126,7 @@ async fn a_sentinel_master_that_dies_or_hangs_is_replaced() {
     let first = servers.master().await.unwrap();
     let port = first.port();
     first.stop();
-    let began = Instant::now();
-    is_felt(&store).await;
-    serves_again(&store).await;
-    println!("back after {:?}", began.elapsed());
-    assert!(began.elapsed() < BACK, "back after {:?}", began.elapsed());
+    is_back_in_time(&store).await;
     let second = servers.master().await.unwrap();
     assert_ne!(second.port(), port);
     servers.start_again().await.unwrap();
@@ -130,11 +134,7 @@ async fn a_sentinel_master_that_dies_or_hangs_is_replaced() {
     let hung = servers.master().await.unwrap();
     hung.pause().unwrap();
     let port = hung.port();
-    let began = Instant::now();
-    is_felt(&store).await;
-    serves_again(&store).await;
-    println!("back after {:?}", began.elapsed());
-    assert!(began.elapsed() < BACK, "back after {:?}", began.elapsed());
+    is_back_in_time(&store).await;
     let other = servers.master().await.unwrap().port();
     assert_ne!(other, port, "the one that hangs was replaced");
     servers.resume_all();
@@ -153,11 +153,7 @@ async fn a_cluster_master_that_dies_is_replaced() {
     let first = cluster.master_of("{p00}").await.unwrap();
     let port = first.port();
     first.stop();
-    let began = Instant::now();
-    is_felt(&store).await;
-    serves_again(&store).await;
-    println!("back after {:?}", began.elapsed());
-    assert!(began.elapsed() < BACK, "back after {:?}", began.elapsed());
+    is_back_in_time(&store).await;
     assert_ne!(cluster.master_of("{p00}").await.unwrap().port(), port);
     crowd.judge().await;
 }

@@ -1,5 +1,6 @@
 //! The api on a real Redis: through an outage, and before the store is there.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use daegi_domain::{ItemChange, ItemName, Settings};
@@ -22,24 +23,57 @@ async fn put_item(redis: &Redis) {
     store.put_item(&change, NOW).await.unwrap();
 }
 
+/// A pod that runs on this Redis while somebody asks it things; asking ends it.
+async fn with_pod(redis: &str, ask: impl AsyncFnOnce(Pod)) {
+    let (listeners, people, services) = listeners().await;
+    let shutdown = Shutdown::new();
+    let running = daegi_api::run(config(&["--store", redis]), listeners, shutdown.clone());
+    let asking = async {
+        ask(Pod { people, services }).await;
+        shutdown.now();
+    };
+    let (ended, ()) = tokio::join!(running, asking);
+    ended.unwrap();
+    shutdown.wait(SOON).await.unwrap();
+}
+
+/// Where a pod listens.
+struct Pod {
+    people: SocketAddr,
+    services: SocketAddr,
+}
+
+impl Pod {
+    fn door(&self) -> String {
+        format!("http://{}{}", self.people, line("concert"))
+    }
+
+    async fn probe(&self, path: &str) -> u16 {
+        status(format!("http://{}{path}", self.services)).await
+    }
+
+    async fn is_ready(&self) {
+        eventually(SOON, "ready", async || self.probe("/readyz").await == 200).await;
+    }
+}
+
 #[tokio::test]
 async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
     let Some(mut redis) = redis_or_loud().await else { return };
-    let (listeners, people, services) = listeners().await;
-    let shutdown = Shutdown::new();
-    let config = config(&["--store", &redis.url()]);
-    let running = daegi_api::run(config, listeners, shutdown.clone());
-    let asking = async {
-        let ready = async || status(format!("http://{services}/readyz")).await == 200;
-        eventually(SOON, "ready", ready).await;
+    let url = redis.url();
+    with_pod(&url, async |pod| {
+        pod.is_ready().await;
         put_item(&redis).await;
-        let door = format!("http://{people}{}", line("concert"));
+        let door = pod.door();
         let client = reqwest::Client::new();
         let joined = client.post(&door).header("user-id", "kim").send().await.unwrap();
         assert_eq!(joined.status(), 201);
         let joined: Value = joined.json().await.unwrap();
-        let mine =
-            format!("http://{people}{}", ticket("concert", joined["token"].as_str().unwrap()));
+        let mine = format!(
+            "http://{}{}",
+            pod.people,
+            ticket("concert", joined["token"].as_str().unwrap())
+        );
         let polled: Value = reqwest::get(&mine).await.unwrap().json().await.unwrap();
         assert_eq!((&polled["status"], &polled["position"]), (&"WAITING".into(), &1.into()));
         assert_eq!(client.delete(&mine).send().await.unwrap().status(), 204);
@@ -53,7 +87,7 @@ async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
         assert_eq!(refused.status(), 503);
         assert!(refused.headers().contains_key("retry-after"));
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-        assert_eq!(status(format!("http://{services}/readyz")).await, 200);
+        assert_eq!(pod.probe("/readyz").await, 200);
 
         redis.start_again().await.unwrap();
         put_item(&redis).await;
@@ -62,48 +96,34 @@ async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
             again.status() == 201
         };
         eventually(SOON, "people join again", joins).await;
-        shutdown.now();
-    };
-    let (ended, ()) = tokio::join!(running, asking);
-    ended.unwrap();
-    shutdown.wait(SOON).await.unwrap();
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
     let Some(mut redis) = redis_or_loud().await else { return };
     redis.stop();
-    let (listeners, people, services) = listeners().await;
-    let shutdown = Shutdown::new();
-    let config = config(&["--store", &redis.url()]);
-    let running = daegi_api::run(config, listeners, shutdown.clone());
-    let asking = async {
-        assert_eq!(status(format!("http://{services}/livez")).await, 200);
-        assert_eq!(status(format!("http://{services}/readyz")).await, 503);
-        assert_eq!(status(format!("http://{people}{}", line("concert"))).await, 503);
+    let url = redis.url();
+    with_pod(&url, async |pod| {
+        assert_eq!(pod.probe("/livez").await, 200);
+        assert_eq!(pod.probe("/readyz").await, 503);
+        assert_eq!(status(pod.door()).await, 503);
         redis.start_again().await.unwrap();
-        let ready = async || status(format!("http://{services}/readyz")).await == 200;
-        eventually(SOON, "ready", ready).await;
-        assert_eq!(status(format!("http://{people}{}", line("concert"))).await, 404);
-        shutdown.now();
-    };
-    let (ended, ()) = tokio::join!(running, asking);
-    ended.unwrap();
-    shutdown.wait(SOON).await.unwrap();
+        pod.is_ready().await;
+        assert_eq!(status(pod.door()).await, 404);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
     let Some(redis) = redis_or_loud().await else { return };
-    let (listeners, people, services) = listeners().await;
-    let shutdown = Shutdown::new();
-    let config = config(&["--store", &redis.url()]);
-    let running = daegi_api::run(config, listeners, shutdown.clone());
-    let asking = async {
-        let ready = async || status(format!("http://{services}/readyz")).await == 200;
-        eventually(SOON, "ready", ready).await;
+    let url = redis.url();
+    with_pod(&url, async |pod| {
+        pod.is_ready().await;
         put_item(&redis).await;
-        let door = format!("http://{people}{}", line("concert"));
+        let door = pod.door();
         let client = reqwest::Client::new();
         let join = async |user: &str| {
             let began = Instant::now();
@@ -124,9 +144,6 @@ async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
         // Perhaps with the place that was given when it woke up.
         let joins = async || join("lee").await.0.status().is_success();
         eventually(SOON, "people join again", joins).await;
-        shutdown.now();
-    };
-    let (ended, ()) = tokio::join!(running, asking);
-    ended.unwrap();
-    shutdown.wait(SOON).await.unwrap();
+    })
+    .await;
 }

@@ -71,28 +71,40 @@ impl<'a> Drain<'a> {
     }
 
     async fn send(&mut self) -> Result<(), RelayError> {
-        let (mut after, mut limit) = (None::<String>, FIRST);
+        let (store, partition) = (self.store, self.partition);
+        let read = async |after: Option<&str>, limit| {
+            store.outbox_read(partition, after, limit).await.map_err(RelayError::from)
+        };
+        let mut limit = FIRST;
+        let mut batches = read(None, limit).await?;
         for _ in 0..READS {
-            let read = self.store.outbox_read(self.partition, after.as_deref(), limit);
-            let batches = read.await?;
             let Some(last) = batches.last() else { break };
-            after = Some(last.id.clone());
+            let after = last.id.clone();
             let is_end = batches.len() < limit as usize;
             limit = next_limit(&batches);
-            self.hand_over(batches).await?;
             if is_end {
-                break;
+                return self.hand_over(batches).await;
             }
-            if self.on_their_way.len() >= WINDOW
-                && let Some(oldest) = self.on_their_way.pop_front()
-            {
-                self.settle(oldest).await?;
-            }
+            // Redis answers the next read while these are written.
+            let (next, handed) = tokio::join!(read(Some(&after), limit), self.hand_over(batches));
+            handed?;
+            batches = next?;
         }
         Ok(())
     }
 
+    /// Sends events on their way, and waits for the oldest ones where many are.
     async fn hand_over(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
+        self.pass_on(batches).await?;
+        if self.on_their_way.len() >= WINDOW
+            && let Some(oldest) = self.on_their_way.pop_front()
+        {
+            self.settle(oldest).await?;
+        }
+        Ok(())
+    }
+
+    async fn pass_on(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
         let handed = self.passage.hand_over(&batches).await?;
         self.recent.note(&batches);
         let (told, events) = (Told::of(&batches), events(&batches));
