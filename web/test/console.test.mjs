@@ -141,7 +141,7 @@ describe("the console", { skip: !path }, () => {
     const item = await line(60, { tokensPerTick: 1 });
     const person = await operator();
     const page = await signedIn(person, `/line/${item}`);
-    assert.equal(await page.locator(".chart").count(), 6);
+    await page.locator(".chart").nth(5).waitFor();
     const drawn = page.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [1-9]/ });
     await drawn.waitFor();
     await page.getByRole("button", { name: "30 min" }).click();
