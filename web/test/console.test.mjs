@@ -158,6 +158,8 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("textbox", { name: "Name" }).fill("The Opera");
     await page.getByRole("dialog").getByRole("spinbutton").fill("5");
     await page.getByRole("button", { name: "Create" }).click();
+    // Nothing behind a dialog can be typed into.
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("opera");
     await page.getByRole("row").filter({ hasText: "The Opera" }).waitFor();
     await eventually("only that one is shown", async () => (await page.locator(".lines tbody tr").count()) === 1);
