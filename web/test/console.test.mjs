@@ -141,7 +141,7 @@ describe("the console", { skip: !path }, () => {
     const item = await line(60, { tokensPerTick: 1 });
     const person = await operator();
     const page = await signedIn(person, `/line/${item}`);
-    assert.equal(await page.locator(".chart").count(), 6);
+    await page.locator(".chart").nth(5).waitFor();
     const drawn = page.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [1-9]/ });
     await drawn.waitFor();
     await page.getByRole("button", { name: "30 min" }).click();
@@ -158,12 +158,34 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("textbox", { name: "Name" }).fill("The Opera");
     await page.getByRole("dialog").getByRole("spinbutton").fill("5");
     await page.getByRole("button", { name: "Create" }).click();
+    // Nothing behind a dialog can be typed into.
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("opera");
     await page.getByRole("row").filter({ hasText: "The Opera" }).waitFor();
     await eventually("only that one is shown", async () => (await page.locator(".lines tbody tr").count()) === 1);
     await accessible(page, "the lines");
     await page.getByRole("link", { name: "The Opera" }).click();
     await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
+    await person.end();
+  });
+
+  test("a thousand lines are paged and searched, and the page holds fifty", async () => {
+    const ids = Array.from({ length: 1000 }, (_, nth) => `many-${String(nth).padStart(4, "0")}`);
+    for (let from = 0; from < ids.length; from += 50) {
+      await Promise.all(ids.slice(from, from + 50).map((id) => world.stock(id, 10, `One of many ${id}`)));
+    }
+    await world.crowd("many-0777", 30);
+    const person = await operator();
+    const page = await signedIn(person);
+    const rows = page.locator(".lines tbody tr");
+    await page.getByText(/^1–50 of 1,0\d\d$/).waitFor();
+    assert.equal(await rows.count(), 50);
+    await rows.filter({ hasText: "many-0777" }).waitFor();
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText(/^51–100 of 1,0\d\d$/).waitFor();
+    await page.getByRole("searchbox").fill("MANY-0999");
+    await eventually("one is found", async () => (await rows.count()) === 1);
+    await rows.filter({ hasText: "many-0999" }).waitFor();
     await person.end();
   });
 

@@ -173,7 +173,7 @@ pub async fn prepare(store: &dyn Store, now: Millis) -> daegi_store::Result<Item
 fn policy() -> Policy {
     Policy {
         max_active: Some(20),
-        pass_ttl_seconds: 60,
+        pass_ttl_seconds: 45,
         grace_seconds: 20,
         missed_keep_seconds: 60,
         entry_url: Some(ENTRY_URL.to_owned()),

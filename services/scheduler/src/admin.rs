@@ -24,7 +24,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::Method;
+use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
+use axum::response::IntoResponse;
 use axum::routing::{get, patch, post};
 use daegi_runtime::{AdminToken, Clock, Code, Problem};
 use daegi_store::SharedStore;
@@ -75,6 +77,7 @@ impl Admin {
             .route("/v1/leader", get(leader::show))
             .route("/v1/overview", get(overview::show))
             .route("/v1/audit", get(audit::show))
+            .route("/v1/openapi.json", get(describe))
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
@@ -109,10 +112,22 @@ fn item_calls() -> Router<Arc<Admin>> {
 
 /// Asks the store, but not for longer than an operator waits.
 async fn ask<T>(call: impl Future<Output = daegi_store::Result<T>>) -> Answer<T> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    within(PATIENCE, call).await
+}
+
+async fn within<T>(
+    patience: Duration,
+    call: impl Future<Output = daegi_store::Result<T>>,
+) -> Answer<T> {
+    match tokio::time::timeout(patience, call).await {
         Ok(answer) => Ok(answer?),
         Err(_) => Err(AdminError::Slow),
     }
+}
+
+/// What there is, for programs. A test calls everything in it and compares the answers' fields.
+async fn describe() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], include_str!("admin/openapi.json"))
 }
 
 async fn unknown_route() -> Problem {

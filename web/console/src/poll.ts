@@ -32,6 +32,7 @@ export function usePoll<T>({ api, denied }: Watch, path: string, everyMs = 1000)
       const woken = wakes;
       try {
         const data = await api.get<T>(path, ended.signal);
+        if (ended.signal.aborted) return;
         setState({ path, data, lost: false, missing: false });
       } catch (error) {
         if (ended.signal.aborted) return;

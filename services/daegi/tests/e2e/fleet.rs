@@ -7,7 +7,7 @@ use daegi_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::member::{Fleet, TICKET_SECRETS, binary};
+use crate::member::{Fleet, Member, TICKET_SECRETS, binary};
 use crate::room::ADMIN_TOKEN;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,6 +29,8 @@ async fn two_pods_two_schedulers_and_a_leader_that_is_killed() {
     let path = "waiting-queue/token-count-to-move";
     schedulers[0].admin(Method::PUT, path, quota.clone()).await;
     assert_eq!(schedulers[1].admin(Method::GET, path, Value::Null).await, quota);
+
+    is_seen_from(&schedulers[1], 2).await;
 
     // Joined at one pod, polled at the other.
     let line = |pod: usize| format!("{}/api/v1/item/concert/waiting-queue", pods[pod].public);
@@ -60,10 +62,26 @@ async fn two_pods_two_schedulers_and_a_leader_that_is_killed() {
     })
     .await;
 
+    is_seen_from(survivor, 1).await;
+
     // An orderly end is an end with 0.
     for one in schedulers.into_iter().chain(pods).chain([consumer]) {
         assert_eq!(one.terminate().code(), Some(0));
     }
+}
+
+/// Any replica tells operators of all the others, and what they were told.
+async fn is_seen_from(replica: &Member, schedulers: usize) {
+    eventually(Duration::from_secs(30), "all replicas, and one that leads", || async {
+        let overview = replica.admin(Method::GET, "overview", Value::Null).await;
+        let seen = overview["schedulers"].as_array().unwrap();
+        let leaders = seen.iter().filter(|one| one["leading"] == true).count();
+        (seen.len(), leaders) == (schedulers, 1)
+    })
+    .await;
+    let audit = replica.admin(Method::GET, "audit", Value::Null).await;
+    let oldest = audit["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!((&oldest["action"], &oldest["itemId"]), (&json!("set by hand"), &json!("concert")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,11 +15,14 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::processes::Processes;
-use super::{Admin, Answer, ask};
+use super::{Admin, Answer, within};
 use crate::leader::outbox_pending;
 
 /// How old a picture may be.
 const FRESH: Duration = Duration::from_millis(700);
+
+/// How long a picture may take: it is thousands of calls where there are a thousand lines.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many lines are answered where nobody says, and at most.
 const LIMITS: (usize, usize) = (50, 1_000);
@@ -145,7 +148,7 @@ impl Admin {
         if let Some((_, picture)) = latest.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
             return Ok(Arc::clone(picture));
         }
-        let picture = Arc::new(ask(self.take_picture()).await?);
+        let picture = Arc::new(within(PATIENCE, self.take_picture()).await?);
         *latest = Some((Instant::now(), Arc::clone(&picture)));
         Ok(picture)
     }

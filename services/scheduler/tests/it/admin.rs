@@ -1,6 +1,7 @@
 //! Every admin call, with every input an operator can get wrong.
 
 mod access;
+mod described;
 mod desk;
 mod items;
 mod overview;
