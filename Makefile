@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test bench bench-kafka k6 page lint fmt tools
+.PHONY: help run kafka test chaos chaos-bugs bench bench-kafka k6 page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,6 +14,15 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 	web/test.sh
+
+CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
+
+chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=180 PEOPLE=5000
+	cargo build --locked $(CHAOS_BINARIES)
+	$(or $(CARGO_TARGET_DIR),target)/debug/daegi-chaos run --seed $(or $(SEED),1) --seconds $(or $(SECONDS),180) --people $(or $(PEOPLE),5000)
+
+chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
+	chaos/bugs/show.sh $(BUGS)
 
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
 	@infra/tools/wrk.sh

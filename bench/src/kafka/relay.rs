@@ -84,7 +84,7 @@ async fn emptied(store: &dyn Store) -> anyhow::Result<()> {
 
 /// Lets so many people in, the way the leader does, and says how many it were.
 async fn fill(store: &SharedStore, lines: usize, people: usize) -> anyhow::Result<usize> {
-    let (epoch, now) = (store.begin_term().await?, Clock::system().now_ms());
+    let (epoch, now) = (store.begin_term(0).await?, Clock::system().now_ms());
     let each = people.div_ceil(lines);
     let fills = (0..lines).map(|line| fill_line(&**store, epoch, line, each, now));
     stream::iter(fills).buffer_unordered(ABREAST).try_collect::<()>().await?;

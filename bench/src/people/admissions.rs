@@ -30,7 +30,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         let item = store.item(&line.item).await?.ok_or_else(|| anyhow::anyhow!("no item"))?;
         store.set_policy(&line.item, &policy, item.revision).await?;
         watch_slow_scripts(&mut connection).await?;
-        let mut ticker = Ticker::new(store.clone(), store.begin_term().await?, u64::MAX);
+        let mut ticker = Ticker::new(store.clone(), store.begin_term(0).await?, u64::MAX);
         let relay = Relay::new(store.clone(), Outlet::Nowhere);
         let started = Instant::now();
         let emptied = async {

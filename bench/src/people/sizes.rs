@@ -24,7 +24,7 @@ const OUTBOX: u64 = u64::MAX >> 1;
 const ASKED: [&str; 4] = ["admit 10", "sweep", "snapshot", "counts"];
 
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    let epoch = arena.store.begin_term().await?;
+    let epoch = arena.store.begin_term(0).await?;
     let mut lines = Vec::new();
     for people in [THOUSAND, 100 * THOUSAND, options.people] {
         lines.push(alive(arena, people).await?);

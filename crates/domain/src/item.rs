@@ -20,6 +20,8 @@ pub struct Item {
     pub enabled: bool,
     /// Whether an operator paused admission.
     pub paused: bool,
+    /// The line lost people and waits for them until then: nobody is let in before.
+    pub recovering_until: Millis,
     /// The version of the last product event that changed it; 0 if none did.
     pub version: u64,
     /// Grows with every change of the item; what a change of policy is checked against.

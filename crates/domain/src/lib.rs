@@ -12,6 +12,7 @@
 //! | [`policy`] | the rules of one line |
 //! | [`look`] | how its waiting page looks |
 //! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
+//! | [`reclaimed`] | people a line lost and got back |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
 //! | [`event`] | what the rest of the company is told, and what it tells us |
@@ -28,6 +29,7 @@ pub mod pass;
 pub mod policy;
 pub mod presence;
 pub mod rate;
+pub mod reclaimed;
 pub mod ticket;
 pub mod token;
 pub mod topic;
@@ -36,13 +38,14 @@ pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
 pub use ids::{IdError, ItemId, Number, UserId};
 pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
-pub use line::{Departed, LineState, Settings};
+pub use line::{Departed, LineState, RECOVERY_HOLD_MS, Settings};
 pub use liveness::SeenPage;
 pub use look::{Colour, Look, LookError};
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Mode, OnRejoin, Policy, PolicyError};
 pub use presence::{Happened, Presence};
 pub use rate::{Eta, Rate};
+pub use reclaimed::Reclaimed;
 pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{Topic, TopicName, TopicNameError, TopicTaken, Topics};

@@ -4,7 +4,11 @@ use roaring::RoaringBitmap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Item, Number};
+use crate::{Item, Millis, Number};
+
+/// How long a line that lost data lets nobody in, unless told otherwise: longer than the longest
+/// time between two polls, so that everybody who keeps asking is back before anybody is let in.
+pub const RECOVERY_HOLD_MS: Millis = 45_000;
 
 /// What applies to every line; changed live, seen by every replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +31,20 @@ pub enum LineState {
     SoldOut,
     /// Switched off; the line is kept.
     Disabled,
-    /// The store lost data and the line is re-forming.
+    /// The store lost data. Whoever keeps asking is put back at their place, and nobody is let in
+    /// until everybody had the time to.
     Recovering,
 }
 
 impl LineState {
-    /// The state of an item's line.
-    pub fn of(item: &Item, settings: &Settings) -> Self {
+    /// The state of an item's line at `now`.
+    pub fn of(item: &Item, settings: &Settings, now: Millis) -> Self {
         if !item.enabled {
             Self::Disabled
         } else if item.stock == 0 {
             Self::SoldOut
+        } else if item.recovering_until > now {
+            Self::Recovering
         } else if item.paused || settings.quota(item) == 0 {
             Self::Paused
         } else {

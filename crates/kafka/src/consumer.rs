@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
-use futures_util::StreamExt;
-use futures_util::future::join_all;
+use futures_util::{FutureExt, StreamExt};
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -35,11 +35,14 @@ pub use incoming::Incoming;
 pub use member::Lag;
 use member::Member;
 use partition::Work;
-use reading::{Read, Sorted};
+use reading::Ended;
 
-/// How many messages are under way at most: what bounds memory while the store is slow, and what
-/// an effect can do in one go. Large, so that the many changes of a hot item become one.
+/// How many messages have their effect in one go, while as many are read: what bounds memory while
+/// the store is slow. Large, so that the many changes of a hot item become one.
 const CHUNK: usize = 16_384;
+
+/// How many messages are read before somebody else on the same thread has a turn.
+const PIECE: usize = 1_024;
 
 /// How often a consumer looks whether what it read is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -172,38 +175,56 @@ impl<E: Effect> Consumer<E> {
     /// somebody, and stored offsets are committed.
     pub async fn run(mut self, stop: CancellationToken) {
         let (consumer, work) = (self.consumer.clone(), self.work.clone());
-        // Each message is understood and gone before the next one is looked at: a chunk of them
-        // would not fit into a processor's cache.
         let messages = consumer.stream().map(|message| work.read(message));
-        let mut chunks = messages.ready_chunks(CHUNK);
+        let mut chunks = messages.ready_chunks(PIECE);
+        // The next chunk is read and understood while this one has its effect, and grows meanwhile.
+        let (mut this, mut next) = (JoinSet::new(), Vec::new());
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
+            let begun = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                _ = looks.tick() => self.look().await,
-                Some(chunk) = chunks.next() => self.take(chunk, &stop).await,
+                Some(ended) = this.join_next() => self.ended(ended, &stop).await,
+                _ = looks.tick(), if this.is_empty() => self.look().await,
+                Some(mut more) = chunks.next(), if next.len() < CHUNK => {
+                    next.append(&mut more);
+                    BTreeSet::new()
+                }
+            };
+            reading::forget(&mut next, &begun);
+            if this.is_empty() && !next.is_empty() {
+                let is_due = looks.tick().now_or_never().is_some();
+                let begun = self.settle(is_due, &stop).await;
+                reading::forget(&mut next, &begun);
+                let chunk = std::mem::take(&mut next);
+                this.spawn(self.work.clone().chunk(chunk, consumer.clone(), stop.clone()));
+                // tokio keeps a new task for the thread that made it, which would read on first.
+                tokio::task::yield_now().await;
             }
+        }
+        while let Some(ended) = this.join_next().await {
+            self.ended(ended, &stop).await;
         }
         drop(chunks);
         drop(consumer);
         self.last_words().await;
     }
 
-    /// A look that fails is repeated, if only by the next tick.
-    async fn look(&mut self) {
+    /// A look that fails is repeated, if only by the next tick. Says which partitions went back.
+    async fn look(&mut self) -> BTreeSet<i32> {
         let mut begun = BTreeSet::new();
         let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
         if let Err(missing) = looked {
             tracing::debug!(?missing, "not known whether to read again");
         }
+        begun
     }
 
     /// Before the first messages of an assignment have an effect it must be known whether they
     /// are to be read again, or some would have it twice. Says which partitions went back.
-    async fn settle(&mut self, stop: &CancellationToken) -> BTreeSet<i32> {
-        let mut begun = BTreeSet::new();
+    async fn settle(&mut self, is_due: bool, stop: &CancellationToken) -> BTreeSet<i32> {
+        let mut begun = if is_due { self.look().await } else { BTreeSet::new() };
         while !self.catch_up.is_settled(&self.consumer) && !stop.is_cancelled() {
             let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
             if let Err(missing) = looked {
@@ -214,26 +235,22 @@ impl<E: Effect> Consumer<E> {
         begun
     }
 
-    /// Deals with a chunk, partitions side by side.
-    async fn take(&mut self, chunk: Vec<Read<E::Meaning>>, stop: &CancellationToken) {
-        let begun = self.settle(stop).await;
-        if stop.is_cancelled() {
-            return;
-        }
-        let Sorted { mut messages, mut ends, trouble } = Sorted::of(chunk);
-        messages.retain(|partition, _| !begun.contains(partition));
-        ends.retain(|partition| !begun.contains(partition));
-        let partitions = messages.iter();
-        join_all(partitions.map(|(partition, messages)| {
-            self.work.partition(*partition, messages, &self.consumer, stop)
-        }))
-        .await;
-        if !stop.is_cancelled() && self.catch_up.ends(ends.into_iter()) {
-            self.look().await;
-        }
-        if trouble {
+    /// After a chunk: partitions may have been read to their end. Says which went back.
+    async fn ended(
+        &mut self,
+        ended: std::result::Result<Ended, JoinError>,
+        stop: &CancellationToken,
+    ) -> BTreeSet<i32> {
+        let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+        let begun = if !stop.is_cancelled() && self.catch_up.ends(ended.ends.into_iter()) {
+            self.look().await
+        } else {
+            BTreeSet::new()
+        };
+        if ended.trouble {
             stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
         }
+        begun
     }
 
     /// A broker that is away must not hold up the end; what it was not told is read again.

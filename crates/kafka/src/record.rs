@@ -8,6 +8,13 @@ use crate::{Event, Result, schema};
 /// Says who wrote an event, to readers who hear from many.
 const SOURCE: &str = "/daegi";
 
+/// The extension that names the leader's term in which an event happened; not there where people or
+/// order services did it.
+pub const EPOCH: &str = "ce_epoch";
+
+/// The extension by whose text the events of one item can be sorted, over all topics.
+pub const SEQUENCE: &str = "ce_sequence";
+
 /// A message and where it goes.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -46,6 +53,13 @@ impl Record {
                 ("content-type", "application/json"),
             ]),
         })
+    }
+
+    /// The same with an extension attribute of CloudEvents.
+    #[must_use]
+    pub fn with(mut self, extension: &str, value: &str) -> Self {
+        self.headers = self.headers.insert(Header { key: extension, value: Some(value) });
+        self
     }
 
     /// Bytes as they are, for tests and for neighbours who write their own.

@@ -66,6 +66,8 @@ pub struct Config {
     pub token_count_to_move: u32,
     /// How long a leader leads without renewing.
     pub lease: Duration,
+    /// How long a line that lost data lets nobody in.
+    pub recovery_hold: Duration,
     /// Into how many partitions items hash.
     pub partitions: u8,
     /// With how many unpublished events admission pauses.
@@ -171,6 +173,7 @@ impl Config {
             tick: Duration::from_millis(options.tick_ms),
             token_count_to_move: options.token_count_to_move,
             lease: Duration::from_millis(options.lease_ms),
+            recovery_hold: Duration::from_millis(options.recovery_hold_ms),
             partitions: options.partitions,
             outbox_max: options.outbox_max,
             max_streams: options.max_streams as usize,

@@ -5,9 +5,10 @@
 //! an epoch. The lock only keeps leaders from getting in each other's way; it is the epoch,
 //! checked inside every script, that makes a leader who lost the lock harmless.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use daegi_domain::Millis;
 use rslock::Lock;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::warn;
@@ -32,6 +33,18 @@ pub struct MemoryLock(Arc<Mutex<Held>>);
 struct Held {
     tickets: u64,
     holder: Option<(u64, Instant)>,
+    reign: Option<Reign>,
+}
+
+/// Whose term it is, for people who ask a standby.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reign {
+    /// The name of the replica that leads.
+    pub leader: String,
+    /// The epoch of its term.
+    pub epoch: Epoch,
+    /// When the term began, by the leader's clock.
+    pub since: Millis,
 }
 
 /// A term of leadership. Ends by [`Lease::release`], or when the lock cannot be renewed in time.
@@ -50,15 +63,30 @@ enum Hold {
     Redis { locks: RedisLock, lock: Box<Lock> },
 }
 
+/// What came of a renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// It is ours for another while.
+    Held,
+    /// It is not ours any more, or nobody knows.
+    Lost,
+    /// Nobody could be asked; it is ours until it runs out.
+    Unasked,
+}
+
 impl Lease {
     /// Tries once to lead; none if somebody else does.
-    pub async fn try_acquire(store: &dyn Store, ttl: Duration) -> Result<Option<Self>> {
+    pub async fn try_acquire(
+        store: &dyn Store,
+        ttl: Duration,
+        now: Millis,
+    ) -> Result<Option<Self>> {
         let Some(hold) = store.leases().try_lock(ttl).await else {
             // rslock does not tell a lock that is taken from a server that is away.
             return store.ping().await.map(|()| None);
         };
         let lost = CancellationToken::new();
-        match store.begin_term().await {
+        match store.begin_term(now).await {
             Ok(epoch) => {
                 let _cancel_on_drop = lost.clone().drop_guard();
                 Ok(Some(Self { hold, epoch, ttl, lost, _cancel_on_drop }))
@@ -83,21 +111,24 @@ impl Lease {
     /// Keeps the lease alive until `stop` is cancelled (then it is released at once) or it cannot
     /// be renewed before it runs out (then `lost` is cancelled).
     pub async fn hold(mut self, stop: CancellationToken) {
-        let mut good_until = Instant::now() + self.ttl;
+        let (mut good_until, mut pause) = (Instant::now() + self.ttl, self.ttl / 3);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return self.release().await,
                 () = self.lost.cancelled() => return self.release().await,
-                () = tokio::time::sleep(self.ttl / 3) => {}
+                () = tokio::time::sleep(pause) => {}
             }
             let asked = Instant::now();
             let left = good_until.saturating_duration_since(asked);
-            // rslock gives the lock back when a renewal fails, so that trying again is no use.
-            if let Ok(true) = tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
-                good_until = asked + self.ttl;
-            } else {
-                warn!(epoch = self.epoch.0, "lease lost");
-                return self.release().await;
+            match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
+                Ok(Renewal::Held) => (good_until, pause) = (asked + self.ttl, self.ttl / 3),
+                // It is still ours: a store that hiccups does not depose anybody.
+                Ok(Renewal::Unasked) => pause = self.ttl / 20,
+                // rslock gives the lock back when a renewal fails, so that trying again is no use.
+                Ok(Renewal::Lost) | Err(_) => {
+                    warn!(epoch = self.epoch.0, "lease lost");
+                    return self.release().await;
+                }
             }
         }
     }
@@ -110,6 +141,26 @@ impl Lease {
 }
 
 impl Leases {
+    /// Tells the other replicas who leads; a later term is not overwritten.
+    pub async fn announce(&self, reign: &Reign) -> Result<()> {
+        match self {
+            Self::Memory(lock) => {
+                lock.announce(reign);
+                Ok(())
+            }
+            Self::Redis(locks) => locks.announce(reign).await,
+        }
+    }
+
+    /// Whose term it is: the latest that was announced, while somebody holds the lock. Between a
+    /// lock that is taken and its announcement this is the term before, for a moment.
+    pub async fn reign(&self) -> Result<Option<Reign>> {
+        match self {
+            Self::Memory(lock) => Ok(lock.reign()),
+            Self::Redis(locks) => locks.reign().await,
+        }
+    }
+
     async fn try_lock(&self, ttl: Duration) -> Option<Hold> {
         match self {
             Self::Memory(lock) => lock.try_lock(ttl),
@@ -122,8 +173,25 @@ impl Leases {
 }
 
 impl MemoryLock {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self, reign: &Reign) {
+        let mut held = self.held();
+        if held.reign.as_ref().is_none_or(|latest| latest.epoch <= reign.epoch) {
+            held.reign = Some(reign.clone());
+        }
+    }
+
+    fn reign(&self) -> Option<Reign> {
+        let held = self.held();
+        let is_held = held.holder.is_some_and(|(_, until)| until > Instant::now());
+        held.reign.clone().filter(|_| is_held)
+    }
+
     fn try_lock(&self, ttl: Duration) -> Option<Hold> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held();
         if held.holder.is_some_and(|(_, until)| until > Instant::now()) {
             return None;
         }
@@ -135,25 +203,19 @@ impl MemoryLock {
 }
 
 impl Hold {
-    async fn renew(&mut self, ttl: Duration) -> bool {
+    async fn renew(&mut self, ttl: Duration) -> Renewal {
         match self {
             Self::Memory { lock, ticket } => {
                 let mut held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 match held.holder {
                     Some((holder, _)) if holder == *ticket => {
                         held.holder = Some((*ticket, Instant::now() + ttl));
-                        true
+                        Renewal::Held
                     }
-                    _ => false,
+                    _ => Renewal::Lost,
                 }
             }
-            Self::Redis { locks, lock } => match locks.renew(lock, ttl).await {
-                Some(renewed) => {
-                    **lock = renewed;
-                    true
-                }
-                None => false,
-            },
+            Self::Redis { locks, lock } => locks.renew(lock, ttl).await,
         }
     }
 

@@ -22,11 +22,11 @@ mod redis;
 mod store;
 
 pub use error::{Error, Result};
-pub use lease::{Lease, Leases};
-pub use memory::MemoryStore;
+pub use lease::{Lease, Leases, Reign};
+pub use memory::{MemoryStore, Replica};
 pub use model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing, Sweep, Totals,
 };
 pub use open::open;
 pub use redis::RedisStore;
@@ -44,6 +44,14 @@ pub const JOURNAL_KEPT: u32 = 1_000;
 
 /// How long a process counts as being there after its last notice, in milliseconds.
 pub const NOTICE_KEEP_MS: daegi_domain::Millis = 10_000;
+
+/// How long after a loss numbers of old are taken back, in milliseconds. Less than ends are
+/// remembered, whatever the clocks say, so that nobody is taken back whose ticket ended since.
+pub const TAKE_BACK_MS: daegi_domain::Millis = 3_000_000;
+
+/// By how much a line's counter goes on at least after a loss: more than can have been given and
+/// lost, whatever the clocks say.
+const LEAP: u64 = 1 << 20;
 
 /// How many departed numbers one snapshot brings at most.
 pub const DEPARTED_PAGE: usize = 20_000;

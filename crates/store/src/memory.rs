@@ -3,9 +3,11 @@
 //! | file | rules |
 //! |---|---|
 //! | `memory/line.rs` | what a line consists of, and the steps every rule is made of |
+//! | `memory/queue.rs` | people in order, people with a deadline |
 //! | `memory/items.rs` | create, change, remove, pause, reset |
 //! | `memory/people.rs` | join, resolve, leave, complete |
 //! | `memory/leader.rs` | admit, expire, sweep |
+//! | `memory/recovery.rs` | numbers that were lost |
 //! | `memory/outbox.rs` | events on their way out |
 //! | `memory/board.rs` | what operators changed, what processes say about themselves |
 
@@ -15,14 +17,17 @@ mod leader;
 mod line;
 mod outbox;
 mod people;
+mod queue;
+mod recovery;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
-    UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS,
+    SeenPage, Settings, UserId,
 };
 
 use self::board::Board;
@@ -31,7 +36,7 @@ use self::outbox::{Outbox, Written};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, PolicyChange, Put, Refusal, Standing, Sweep,
+    Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
 };
 use crate::{Error, Result, Store};
 
@@ -41,9 +46,19 @@ pub struct MemoryStore {
     rooms: Mutex<Rooms>,
     leases: Leases,
     partitions: u16,
+    first: Settings,
+    /// The latest epoch that was given, which outlives what the store holds.
+    latest: AtomicU64,
+    /// How often the store has lost something.
+    run: AtomicU64,
+    hold: Millis,
 }
 
-#[derive(Debug)]
+/// What a store held at one moment: what a replica has that did not get the newest writes.
+#[derive(Debug, Clone)]
+pub struct Replica(Rooms);
+
+#[derive(Debug, Clone)]
 struct Rooms {
     settings: Settings,
     epoch: u64,
@@ -57,17 +72,39 @@ struct Rooms {
 impl MemoryStore {
     /// An empty store.
     pub fn new(partitions: u16, settings: Settings) -> Self {
-        let outboxes = (0..partitions).map(|_| Outbox::default()).collect();
-        let rooms = Rooms {
-            settings,
-            epoch: 0,
-            lines: BTreeMap::new(),
-            active: BTreeSet::new(),
-            outboxes,
-            catalogues: BTreeMap::new(),
-            board: Board::default(),
-        };
-        Self { rooms: Mutex::new(rooms), leases: Leases::Memory(MemoryLock::default()), partitions }
+        Self {
+            rooms: Mutex::new(Rooms::empty(partitions, settings)),
+            leases: Leases::Memory(MemoryLock::default()),
+            partitions,
+            first: settings,
+            latest: AtomicU64::new(0),
+            run: AtomicU64::new(0),
+            hold: RECOVERY_HOLD_MS,
+        }
+    }
+
+    /// The same, but a line that lost data lets nobody in for so long.
+    #[must_use]
+    pub fn with_recovery_hold(mut self, hold: Millis) -> Self {
+        self.hold = hold;
+        self
+    }
+
+    /// What a replica has that gets nothing from now on.
+    pub fn replica(&self) -> Replica {
+        Replica(self.rooms().clone())
+    }
+
+    /// Goes on with what a replica has, or with nothing, as after a fail-over or a `FLUSHALL`.
+    /// This is how the specification tells what losing data means.
+    pub fn lose(&self, replica: Option<Replica>) {
+        let empty = || Replica(Rooms::empty(self.partitions, self.first));
+        *self.rooms() = replica.unwrap_or_else(empty).0;
+        self.run.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn store(&self) -> recovery::Store {
+        recovery::Store { run: self.run.load(Ordering::Relaxed), hold: self.hold }
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
@@ -81,6 +118,18 @@ impl MemoryStore {
 }
 
 impl Rooms {
+    fn empty(partitions: u16, settings: Settings) -> Self {
+        Self {
+            settings,
+            epoch: 0,
+            lines: BTreeMap::new(),
+            active: BTreeSet::new(),
+            outboxes: (0..partitions).map(|_| Outbox::default()).collect(),
+            catalogues: BTreeMap::new(),
+            board: Board::default(),
+        }
+    }
+
     fn check(&self, epoch: Epoch) -> Result<()> {
         let leads = epoch.0 == self.epoch && epoch.0 > 0;
         if leads { Ok(()) } else { Err(Error::StaleEpoch(epoch.0)) }
@@ -91,17 +140,34 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
-    /// One step on one line, with its events; the default answer where there is no line.
+    /// One step on one line, with its events; the default answer where there is no line. `by` is
+    /// the term of a leader's step.
     fn change<T: Default>(
         &mut self,
         id: &ItemId,
         outbox: usize,
+        by: Option<Epoch>,
         step: impl FnOnce(&mut Line, &mut Written) -> T,
     ) -> T {
         let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut written = Written::default();
+        let mut written = Written::by(by);
         let answer = step(line, &mut written);
         self.outboxes[outbox].write(id, written);
+        answer
+    }
+
+    /// The same for a step that may take people back, whose line then needs the leader again.
+    fn lives<T>(
+        &mut self,
+        id: &ItemId,
+        outbox: usize,
+        step: impl FnOnce(&mut Line, &mut Written) -> T,
+    ) -> Option<T> {
+        let joined = self.lines.get(id).map_or(0, |line| line.totals.joined);
+        let answer = self.change(id, outbox, None, |line, written| Some(step(line, written)));
+        if self.lines.get(id).is_some_and(|line| line.totals.joined > joined) {
+            self.active.insert(id.clone());
+        }
         answer
     }
 
@@ -113,7 +179,7 @@ impl Rooms {
 #[async_trait]
 impl Store for MemoryStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
-        Ok(items::put(&mut self.rooms().lines, change, now))
+        Ok(items::put(&mut self.rooms().lines, change, self.store().run, now))
     }
 
     async fn remove_item(&self, id: &ItemId) -> Result<bool> {
@@ -121,8 +187,8 @@ impl Store for MemoryStore {
     }
 
     async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
-        let lines = &mut self.rooms().lines;
-        Ok(news.iter().map(|news| items::apply(lines, news, now)).collect())
+        let (lines, run) = (&mut self.rooms().lines, self.store().run);
+        Ok(news.iter().map(|news| items::apply(lines, news, run, now)).collect())
     }
 
     async fn catalogue(&self, log: &str) -> Result<Catalogue> {
@@ -162,7 +228,7 @@ impl Store for MemoryStore {
             Some(line) if line.item.revision != revision => PolicyChange::Conflict,
             Some(line) => {
                 line.item.policy = policy.clone();
-                PolicyChange::Changed(line.touched())
+                PolicyChange::Changed(line.touched().into())
             }
         })
     }
@@ -202,7 +268,7 @@ impl Store for MemoryStore {
             return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
         };
         let mut written = Written::default();
-        let joined = people::join(line, users, settings, now, &mut written);
+        let joined = people::join(line, users, settings, self.store(), now, &mut written);
         if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
         }
@@ -227,15 +293,25 @@ impl Store for MemoryStore {
         tickets: &[(UserId, Number)],
         now: Millis,
     ) -> Result<Vec<Standing>> {
+        let (outbox, store) = (self.outbox_of(id), self.store());
         let mut rooms = self.rooms();
-        let Some(line) = rooms.lines.get_mut(id) else {
-            return Ok(vec![Standing::NotFound; tickets.len()]);
-        };
-        Ok(tickets.iter().map(|ticket| people::resolve(line, ticket, now)).collect())
+        let standings = rooms.lives(id, outbox, |line, written| {
+            let resolve = |ticket| people::resolve(line, ticket, store, now, written);
+            tickets.iter().map(resolve).collect()
+        });
+        Ok(standings.unwrap_or_else(|| vec![Standing::Forgotten; tickets.len()]))
+    }
+
+    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
+        let (outbox, store) = (self.outbox_of(id), self.store());
+        let mut rooms = self.rooms();
+        let standing = rooms
+            .lives(id, outbox, |line, written| recovery::reenter(line, entry, store, now, written));
+        Ok(standing.unwrap_or(Standing::Forgotten))
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.rooms().change(id, self.outbox_of(id), |line, written| {
+        Ok(self.rooms().change(id, self.outbox_of(id), None, |line, written| {
             people::leave(line, user, number, now, written)
         }))
     }
@@ -251,7 +327,7 @@ impl Store for MemoryStore {
         let ended = |line: &mut Line, written: &mut Written| {
             people::complete(line, user, number, reason, now, written)
         };
-        Ok(self.rooms().change(id, self.outbox_of(id), ended))
+        Ok(self.rooms().change(id, self.outbox_of(id), None, ended))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -259,9 +335,11 @@ impl Store for MemoryStore {
         Ok(ids.iter().filter_map(|id| rooms.line(id)).map(Line::counts).collect())
     }
 
-    async fn begin_term(&self) -> Result<Epoch> {
+    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
         let mut rooms = self.rooms();
-        rooms.epoch += 1;
+        let latest = self.latest.load(Ordering::Relaxed).max(rooms.epoch);
+        rooms.epoch = latest.max(now / 1000) + 1;
+        self.latest.store(rooms.epoch, Ordering::Relaxed);
         Ok(Epoch(rooms.epoch))
     }
 
@@ -282,7 +360,7 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
-        let mut written = Written::default();
+        let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
             Some(line) => leader::admit(line, quota, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
@@ -292,10 +370,12 @@ impl Store for MemoryStore {
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        let outbox = self.outbox_of(id);
+        let (outbox, store) = (self.outbox_of(id), self.store());
         let mut rooms = self.rooms();
         rooms.check(epoch)?;
-        let expiry = rooms.change(id, outbox, |line, written| leader::expire(line, now, written));
+        let expire =
+            |line: &mut Line, written: &mut Written| leader::expire(line, store, now, written);
+        let expiry = rooms.change(id, outbox, Some(epoch), expire);
         if !expiry.active {
             rooms.active.remove(id);
         }
@@ -309,7 +389,7 @@ impl Store for MemoryStore {
         let swept = |line: &mut Line, written: &mut Written| {
             Some(leader::sweep(line, cursor, now, written))
         };
-        let swept = rooms.change(id, outbox, swept);
+        let swept = rooms.change(id, outbox, Some(epoch), swept);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 

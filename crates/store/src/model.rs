@@ -1,6 +1,6 @@
 //! What goes into a store and comes out of it.
 
-use daegi_domain::{EndReason, Item, ItemId, LineEvent, Millis, Number, Rate};
+use daegi_domain::{EndReason, Item, ItemId, LineEvent, Millis, Number, Rate, UserId};
 
 /// The term of a leader. Zero never leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub enum Catalogue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyChange {
     /// Done.
-    Changed(Item),
+    Changed(Box<Item>),
     /// Somebody else changed the item meanwhile: read it again.
     Conflict,
     /// No such item.
@@ -107,13 +107,26 @@ pub enum Standing {
     Ended(EndReason),
     /// From before the line was restarted.
     Restarted,
-    /// The line has not given this number yet.
-    Unknown,
-    /// No such item.
+    /// There is no such item any more.
     NotFound,
+    /// The store knows nothing of such an item: it never was, or it was lost and may come back.
+    Forgotten,
 }
 
-/// How far a pod has read the departed numbers of a line.
+/// An entry that a pass is proof of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reentry {
+    /// Who was let in.
+    pub user: UserId,
+    /// With this number.
+    pub number: Number,
+    /// Since when.
+    pub at: Millis,
+    /// Until when.
+    pub expires_at: Millis,
+}
+
+/// How far a pod has read what happened in the middle of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DepartedCursor {
     /// The line's base when it was read; another base means another line.
@@ -127,11 +140,14 @@ pub struct DepartedCursor {
 pub struct LineSnapshot {
     /// The item.
     pub item: Item,
-    /// Where the line's counter started.
+    /// Where the line's counter started, at its beginning or after a loss. Behind it everybody
+    /// waits who has not departed; below it only those who are in `reclaimed`.
     pub base: Number,
     /// Numbers below this one belong to a line that was restarted.
     pub valid_from: Number,
-    /// The lowest number still waiting; one past the tail when nobody waits.
+    /// The lowest number that waits; one past the tail when nobody does.
+    pub front: Number,
+    /// The lowest number behind the base that waits; one past the tail when nobody does.
     pub frontier: Number,
     /// The last number given.
     pub tail: Number,
@@ -145,9 +161,12 @@ pub struct LineSnapshot {
     pub rate: Rate,
     /// Numbers that departed since the cursor.
     pub departed: Vec<Number>,
+    /// Numbers below the base that wait, from and to, since the cursor. Some of them may be among
+    /// the departed: those came later.
+    pub reclaimed: Vec<(Number, Number)>,
     /// The cursor for the next call.
     pub cursor: DepartedCursor,
-    /// Whether more departed numbers are to be read before this snapshot is exact.
+    /// Whether more is to be read before this snapshot is exact.
     pub more: bool,
 }
 
@@ -261,6 +280,8 @@ pub struct OutboxBatch {
     pub id: String,
     /// The item.
     pub item: ItemId,
+    /// In whose term; none for what people and order services did.
+    pub epoch: Option<Epoch>,
     /// What happened.
     pub events: Vec<LineEvent>,
 }

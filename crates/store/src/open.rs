@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use daegi_domain::Settings;
 use tracing::{info, warn};
@@ -8,13 +9,19 @@ use crate::{MemoryStore, RedisStore, Result, SharedStore};
 
 /// Opens the store at a Redis address, or a new one in memory where there is none. A server that
 /// is away is waited for: a fleet starts in any order. `settings` count only for a store that has
-/// never been used.
+/// never been used. A line that lost data lets nobody in for `hold`.
 ///
 /// # Errors
 /// If waiting would not help: see [`crate::Error::is_misconfigured`].
-pub async fn open(redis: Option<&str>, partitions: u16, settings: Settings) -> Result<SharedStore> {
+pub async fn open(
+    redis: Option<&str>,
+    partitions: u16,
+    settings: Settings,
+    hold: Duration,
+) -> Result<SharedStore> {
+    let hold = u64::try_from(hold.as_millis()).unwrap_or(u64::MAX);
     let Some(url) = redis else {
-        return Ok(Arc::new(MemoryStore::new(partitions, settings)));
+        return Ok(Arc::new(MemoryStore::new(partitions, settings).with_recovery_hold(hold)));
     };
     let mut failures = 0;
     loop {
@@ -30,7 +37,7 @@ pub async fn open(redis: Option<&str>, partitions: u16, settings: Settings) -> R
                 if failures > 0 {
                     info!("the store is there");
                 }
-                return Ok(Arc::new(opened?));
+                return Ok(Arc::new(opened?.with_recovery_hold(hold)));
             }
         }
     }

@@ -43,8 +43,8 @@ use ::redis::{FromRedisValue, Value};
 use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
-    UserId,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS,
+    SeenPage, Settings, UserId,
 };
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -59,7 +59,7 @@ use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, PolicyChange, Put, Standing, Sweep,
+    Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{
     CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store, partition_of,
@@ -77,6 +77,8 @@ pub struct RedisStore {
     epoch: AtomicU64,
     /// What a store without settings starts with: a new one, or one that lost its data.
     first: Settings,
+    /// How long a line that lost data lets nobody in.
+    hold: Millis,
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
     /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
@@ -106,10 +108,17 @@ impl RedisStore {
         let leases = Leases::Redis(RedisLock::new(link.clone()));
         let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
         let item_batches = Semaphore::new(items::BATCHES);
-        let store =
-            Self { link, leases, partitions, epoch, first: settings, lookback, item_batches };
+        let (first, hold) = (settings, RECOVERY_HOLD_MS);
+        let store = Self { link, leases, partitions, epoch, first, hold, lookback, item_batches };
         store.settle().await?;
         Ok(store)
+    }
+
+    /// The same, but a line that lost data lets nobody in for so long.
+    #[must_use]
+    pub fn with_recovery_hold(mut self, hold: Millis) -> Self {
+        self.hold = hold;
+        self
     }
 
     /// Writes the settings where there are none, and compares the partitions.
@@ -301,7 +310,7 @@ impl Store for RedisStore {
         }
         let mut script = self.on_line(id, |scripts| &scripts.join);
         script.key(self.keys(id).slice(slice_of(now)));
-        script.arg(now).arg(settings.token_count_to_move);
+        script.arg(now).arg(settings.token_count_to_move).arg(self.hold);
         let crowd = Crowd::of(users);
         script.arg(&crowd.people);
         Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
@@ -333,11 +342,22 @@ impl Store for RedisStore {
         now: Millis,
     ) -> Result<Vec<Standing>> {
         let mut script = self.on_line(id, |scripts| &scripts.resolve);
-        script.key(self.keys(id).slice(slice_of(now))).arg(now);
+        script.key(self.keys(id).slice(slice_of(now))).arg(now).arg(self.hold);
         tickets.iter().for_each(|(user, number)| {
             script.arg(user.as_str()).arg(number.0);
         });
         reply::standings(self.run(script).await?)
+    }
+
+    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
+        let Reentry { user, number, at, expires_at } = entry;
+        let mut script = self.on_line(id, |scripts| &scripts.reenter);
+        script.arg(now).arg(self.hold).arg(user.as_str()).arg(number.0).arg(at).arg(expires_at);
+        if self.run(script).await? {
+            return Ok(Standing::At(Place::Entered { at: *at, expires_at: *expires_at }));
+        }
+        let standings = self.resolve(id, &[(user.clone(), *number)], now).await?;
+        Ok(standings.first().copied().unwrap_or(Standing::Forgotten))
     }
 
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
@@ -363,8 +383,8 @@ impl Store for RedisStore {
         counts.buffered(ABREAST).try_filter_map(|counts| async { Ok(counts) }).try_collect().await
     }
 
-    async fn begin_term(&self) -> Result<Epoch> {
-        self.new_epoch().await
+    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
+        self.new_epoch(now / 1000).await
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {
@@ -390,7 +410,7 @@ impl Store for RedisStore {
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
         let mut script = self.on_line(id, |scripts| &scripts.expire);
-        script.arg(epoch.0).arg(now).arg(CHUNK).arg(id.as_str());
+        script.arg(epoch.0).arg(now).arg(CHUNK).arg(id.as_str()).arg(self.hold);
         let expiry = self.run(script).await.map(reply::expiry);
         expiry.map_err(|error| failure::at(epoch, error))
     }

@@ -8,7 +8,7 @@ use daegi_domain::{
 
 use crate::model::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, PolicyChange, Put, Standing, Sweep,
+    Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{Leases, Result};
 
@@ -70,7 +70,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     // --- people --------------------------------------------------------------------------
 
-    /// Joins people in this order, one answer each; at most a thousand at a time. `settings` say
+    /// Joins people in this order, one answer each; at most a thousand at a time. After a fail-over
+    /// the next number is beyond every one that may have been lost with it. `settings` say
     /// what a line lets in per tick, which is also the most that pass through between two ticks
     /// where the policy is `auto`.
     async fn join(
@@ -87,14 +88,20 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Notes that people were seen. Not one step across pages, which is harmless: marks only add.
     async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()>;
 
-    /// What became of these tickets. A person who missed their turn and asks in time comes back:
-    /// they go to `returning`, ahead of the line.
+    /// What became of these tickets, which must be genuine. A person who missed their turn and
+    /// asks in time comes back: they go to `returning`, ahead of the line. A person whose number
+    /// the store lost is put back where that number belongs, and the first of them begins the
+    /// time in which nobody is let in.
     async fn resolve(
         &self,
         id: &ItemId,
         tickets: &[(UserId, Number)],
         now: Millis,
     ) -> Result<Vec<Standing>>;
+
+    /// Lets a person in again whose genuine pass says that they were let in, if the store lost
+    /// that; otherwise as [`Store::resolve`]. The event is written again, with the same id.
+    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing>;
 
     /// Leaves the line or gives the entry back; false if the ticket had ended already.
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool>;
@@ -116,9 +123,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     // --- the leader ----------------------------------------------------------------------
 
-    /// Begins a term: a new epoch, which every partition holds from now on. Called only by the
-    /// holder of the lease.
-    async fn begin_term(&self) -> Result<Epoch>;
+    /// Begins a term: a new epoch, which every partition holds from now on. It is beyond every
+    /// epoch this process knows of, and beyond `now` in seconds, so that a store that lost the
+    /// count gives none again. Called only by the holder of the lease.
+    async fn begin_term(&self, now: Millis) -> Result<Epoch>;
 
     /// Lines that need the leader, reserved ones included. Not atomic across partitions.
     async fn active_lines(&self) -> Result<Vec<ItemId>>;
@@ -135,8 +143,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         now: Millis,
     ) -> Result<Admission>;
 
-    /// Ends entries and missed turns whose time is up, forgets old ends and departed numbers the
-    /// frontier has passed, and retires a line nobody is in. At most [`crate::CHUNK`] at a time.
+    /// Ends entries and missed turns whose time is up, forgets old ends and what the front of the
+    /// line has passed, and retires a line nobody is in. At most [`crate::CHUNK`] at a time. Notices
+    /// a fail-over, as [`Store::join`] does.
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry>;
 
     /// Removes people unseen for too long from the line, looking at up to [`crate::CHUNK`]

@@ -2,7 +2,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`cable`] | a cable between two programs, which can be slow, cut, or dead while it looks alive |
 //! | [`mod@chance`] | random numbers that can be had again |
+//! | [`fleet`] | the processes of daegi, started as they are deployed and ended in every way they can be |
 //! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again; with sentinels; as a cluster |
 //! | [`redis_proxy`] | somebody between a client and a Redis, who can be silent or say no |
 //! | [`fake_redis`] | a server that only claims to be a Redis of some version |
@@ -12,9 +14,11 @@
 //! | [`port`] | [`free_port`] |
 //! | [`process`] | [`Process`], a child that does not outlive its test |
 
+pub mod cable;
 pub mod chance;
 mod ci;
 pub mod fake_redis;
+pub mod fleet;
 pub mod kafka_broker;
 pub mod kafka_reader;
 pub mod patience;
@@ -23,8 +27,10 @@ pub mod process;
 pub mod redis_proxy;
 pub mod redis_server;
 
+pub use cable::{Cable, Condition};
 pub use chance::chance;
 pub use fake_redis::FakeRedis;
+pub use fleet::{Fleet, Member};
 pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};
 pub use kafka_reader::Reader;
 pub use patience::eventually;

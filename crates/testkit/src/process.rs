@@ -1,7 +1,7 @@
 //! Child processes that do not outlive their test.
 
 use std::ops::{Deref, DerefMut};
-use std::process::Child;
+use std::process::{Child, Command};
 
 /// A child process, killed when the test that started it ends, also by a panic.
 #[derive(Debug)]
@@ -32,4 +32,13 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Sends a child a signal, `TERM` for example.
+///
+/// # Panics
+/// If it has ended and was waited for.
+pub fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "kill -{name} failed");
 }

@@ -56,7 +56,7 @@ pub async fn redis_or_loud() -> Option<Redis> {
 /// # Panics
 /// As [`redis_or_loud`].
 pub async fn durable_redis_or_loud() -> Option<Redis> {
-    loud(Redis::launched(Kind::durable()).await)
+    loud(Redis::start_durable().await)
 }
 
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
@@ -78,6 +78,14 @@ impl Redis {
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
         Self::launched(Kind::passing()).await
+    }
+
+    /// Starts a server that has lost nothing when it is started again.
+    ///
+    /// # Errors
+    /// As [`Redis::start`].
+    pub async fn start_durable() -> anyhow::Result<Self> {
+        Self::launched(Kind::durable()).await
     }
 
     async fn launched(kind: Kind) -> anyhow::Result<Self> {

@@ -35,6 +35,9 @@ pub enum Error {
     /// There is no such item.
     #[error("there is no such item")]
     ItemNotFound,
+    /// The ticket is genuine, but the store knows nothing of its item: it was lost, and comes back.
+    #[error("the line is being put together again, keep asking")]
+    Forgotten,
     /// The line is switched off.
     #[error("the waiting queue of this item is switched off")]
     Disabled,
@@ -80,9 +83,11 @@ impl Error {
             Self::SoldOut => Code::SoldOut,
             Self::Restarted => Code::LineRestarted,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
-            Self::Store(_) | Self::Slow | Self::Overloaded | Self::TooManyListen => {
-                Code::Unavailable
-            }
+            Self::Store(_)
+            | Self::Slow
+            | Self::Overloaded
+            | Self::TooManyListen
+            | Self::Forgotten => Code::Unavailable,
         }
     }
 

@@ -95,5 +95,6 @@ fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
 }
 
 async fn open(config: &Config) -> daegi_store::Result<SharedStore> {
-    daegi_store::open(config.store.redis(), config.partitions.into(), config.settings()).await
+    let (redis, hold) = (config.store.redis(), config.recovery_hold);
+    daegi_store::open(redis, config.partitions.into(), config.settings(), hold).await
 }

@@ -91,8 +91,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     let part = health.part("consumer");
     let router = guarded(health.router());
     let mut serving = pin!(serve(listener, router, Limits::from(&config), shutdown.clone()));
-    let opening =
-        daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
+    let (redis, hold) = (config.store.redis(), config.recovery_hold);
+    let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
     let store = tokio::select! {
         store = opening => store?,
         () = &mut serving => return Ok(()),

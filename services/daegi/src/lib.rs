@@ -56,8 +56,8 @@ pub async fn run(
     let circle = neighbours(&config, &listeners).await?;
     banner.order_desk = circle.as_ref().map(|circle| circle.order_desk.clone());
     let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
-    let opening =
-        daegi_store::open(config.store.redis(), config.partitions.into(), config.settings());
+    let (redis, hold) = (config.store.redis(), config.recovery_hold);
+    let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
     let store = tokio::select! {
         store = opening => store.map_err(daegi_scheduler::Error::from)?,
         () = &mut serving => return Ok(()),

@@ -10,10 +10,11 @@ mod gauges;
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_store::{Error, Lease, SharedStore};
+use daegi_store::{Error, Lease, Reign, SharedStore};
 use metrics::{counter, histogram};
 use tokio::time::Instant;
 
+use crate::leadership::Ending;
 use crate::relay::Recent;
 use crate::trouble::Trouble;
 use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, meters};
@@ -24,6 +25,10 @@ pub(crate) use gauges::outbox_pending;
 
 /// The pause after a tick that failed, and the longest a change of the tick's length waits.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// The longest a standby waits between two tries, whatever the lease: a leader that is told to stop
+/// has a successor within a second.
+const TRY_EVERY: Duration = Duration::from_millis(500);
 
 /// One replica's part in leading.
 #[derive(Debug)]
@@ -60,7 +65,8 @@ impl Leader {
 
     /// Leads or stands by until the shutdown. No trouble of the store ends it.
     pub async fn run(self, shutdown: Shutdown) {
-        let stop = shutdown.token();
+        // Draining already: balancers have nothing to do with leading, a successor has.
+        let stop = shutdown.draining();
         if stop.run_until_cancelled(self.meet_store()).await.is_none() {
             return;
         }
@@ -71,7 +77,7 @@ impl Leader {
             if let Some(lease) = self.try_lead(&mut trouble).await {
                 self.lead(lease, &shutdown).await;
             }
-            let pause = tokio::time::sleep(jittered(self.lease / 3));
+            let pause = tokio::time::sleep(jittered(TRY_EVERY.min(self.lease / 3)));
             stop.run_until_cancelled(pause).await;
         }
     }
@@ -90,7 +96,7 @@ impl Leader {
     }
 
     async fn try_lead(&self, trouble: &mut Trouble) -> Option<Lease> {
-        let attempt = Lease::try_acquire(&*self.store, self.lease);
+        let attempt = Lease::try_acquire(&*self.store, self.lease, self.clock.now_ms());
         match tokio::time::timeout(self.lease, attempt).await {
             Ok(Ok(lease)) => {
                 trouble.over();
@@ -105,25 +111,40 @@ impl Leader {
     /// One term, from the lease to its end.
     async fn lead(&self, lease: Lease, shutdown: &Shutdown) {
         let (epoch, lost) = (lease.epoch(), lease.lost());
-        let step_down = shutdown.token().child_token();
+        let step_down = shutdown.draining().child_token();
         shutdown.tracker().spawn(lease.hold(step_down.clone()));
-        self.leadership.begin(epoch, self.clock.now_ms());
+        let since = self.clock.now_ms();
+        self.leadership.begin(epoch, since);
+        let leader = self.leadership.replica().to_owned();
+        let reign = Reign { leader, epoch, since };
         let mut gauges = Gauges::new(self.store.clone());
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max);
         let working = async {
             tokio::select! {
                 () = self.ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
+                () = self.announce(&reign) => {}
             }
         };
-        if lost.run_until_cancelled(working).await.is_some() {
-            self.leadership.refused(epoch);
-        }
+        let ending = match lost.run_until_cancelled(working).await {
+            Some(()) => Ending::Refused,
+            None if shutdown.draining().is_cancelled() => Ending::Stopped,
+            None => Ending::Lost,
+        };
         // Ends the renewal, whatever ended the work; a lease that is lost stays lost.
         step_down.cancel();
         lost.cancelled().await;
         gauges.clear();
-        self.leadership.end(epoch);
+        self.leadership.end(epoch, ending);
+    }
+
+    /// Says who leads, so that standbys can. Never ends: nothing else depends on it.
+    async fn announce(&self, reign: &Reign) {
+        while let Err(error) = self.store.leases().announce(reign).await {
+            tracing::debug!(%error, "not announced");
+            tokio::time::sleep(MOMENT).await;
+        }
+        std::future::pending().await
     }
 
     /// Ticks until the store says that another replica leads. A tick that takes longer than its
@@ -152,7 +173,7 @@ impl Leader {
     fn ticked(&self, report: &TickReport, took: Duration, outbox: &mut Trouble) {
         report.count();
         histogram!(meters::TICK_SECONDS).record(took);
-        self.leadership.ticked(took);
+        self.leadership.ticked(took, self.clock.now_ms());
         if report.outbox_full > 0 {
             outbox.met(&"full, nobody is let in until it drains");
         } else {

@@ -1,6 +1,5 @@
-//! What this replica knows about who leads: itself, or somebody else.
-//!
-//! Who leads if it is somebody else is in the notices of the store, see [`crate::lookout`].
+//! What this replica knows about its own part in leading. Who else leads is in the store, beside
+//! the lease.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,6 +40,27 @@ pub struct Term {
     pub since: Millis,
 }
 
+/// Why a term ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The process stops.
+    Stopped,
+    /// The lease could not be renewed.
+    Lost,
+    /// The store said that another replica leads.
+    Refused,
+}
+
+impl Ending {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Lost => "lost",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 impl Default for Leadership {
     fn default() -> Self {
         Self::new()
@@ -52,6 +72,8 @@ impl Leadership {
     #[must_use]
     pub fn new() -> Self {
         gauge!(meters::IS_LEADER).set(0);
+        gauge!(meters::TERM_SECONDS).set(0);
+        counter!(meters::STALE).absolute(0);
         Self { replica: replica_name(), standing: Mutex::default() }
     }
 
@@ -77,22 +99,32 @@ impl Leadership {
         tracing::info!(replica = self.replica, epoch = epoch.0, "leading");
     }
 
-    pub(crate) fn end(&self, epoch: Epoch) {
+    pub(crate) fn end(&self, epoch: Epoch, ending: Ending) {
+        if ending == Ending::Refused {
+            self.refused(epoch);
+        }
         let mut standing = self.lock();
         standing.term = None;
         standing.hand_overs += 1;
         gauge!(meters::IS_LEADER).set(0);
-        tracing::info!(replica = self.replica, epoch = epoch.0, "standing by");
+        gauge!(meters::TERM_SECONDS).set(0);
+        counter!(meters::HAND_OVERS, "reason" => ending.name()).increment(1);
+        let reason = ending.name();
+        tracing::info!(replica = self.replica, epoch = epoch.0, reason, "standing by");
     }
 
-    pub(crate) fn refused(&self, epoch: Epoch) {
+    fn refused(&self, epoch: Epoch) {
         self.lock().stale_refusals += 1;
         counter!(meters::STALE).increment(1);
         tracing::warn!(replica = self.replica, epoch = epoch.0, "another replica leads");
     }
 
-    pub(crate) fn ticked(&self, took: Duration) {
-        self.lock().last_tick = Some(took);
+    pub(crate) fn ticked(&self, took: Duration, now: Millis) {
+        let mut standing = self.lock();
+        standing.last_tick = Some(took);
+        if let Some(term) = standing.term {
+            gauge!(meters::TERM_SECONDS).set(now.saturating_sub(term.since) as f64 / 1000.0);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Standing> {

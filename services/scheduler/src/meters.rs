@@ -20,6 +20,10 @@ pub const OUTBOX_FULL: &str = "daegi_scheduler_outbox_full_total";
 pub const IS_LEADER: &str = "daegi_scheduler_is_leader";
 /// The epoch of this replica's latest term.
 pub const EPOCH: &str = "daegi_scheduler_epoch";
+/// How long this replica's term has lasted; 0 on standbys.
+pub const TERM_SECONDS: &str = "daegi_scheduler_term_seconds";
+/// Terms of this replica that have ended, by why: stopped, lost (the lease ran out) or refused.
+pub const HAND_OVERS: &str = "daegi_scheduler_hand_overs_total";
 /// Times the store refused this replica because another one leads.
 pub const STALE: &str = "daegi_scheduler_stale_refusals_total";
 /// Lines that need the leader.

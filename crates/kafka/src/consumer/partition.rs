@@ -1,16 +1,18 @@
 //! The messages of one partition, one after the other.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use daegi_domain::Topics;
+use futures_util::future::join_all;
 use metrics::counter;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::message::BorrowedMessage;
 use tokio_util::sync::CancellationToken;
 
-use super::reading::{Read, Run};
+use super::reading::{Ended, Read, Run, Sorted};
 use super::{Effect, Halt, Incoming, Member, Missing, Poison, dead_letter};
 use crate::{Publisher, meters};
 
@@ -56,12 +58,30 @@ impl<E: Effect> Work<E> {
             Err(error) => return Read::failed(error),
         };
         let said = self.effect.read(&message);
-        let said = said.map_err(|Poison(why)| dead_letter::record(&message, &why, &self.topics));
+        let said =
+            said.map_err(|Poison(why)| dead_letter::record(&message, &why, &self.topics).into());
         Read::Message { partition: message.partition, offset: message.offset, said }
     }
 
+    /// Deals with a chunk, partitions side by side.
+    pub(super) async fn chunk(
+        self: Arc<Self>,
+        chunk: Vec<Read<E::Meaning>>,
+        consumer: Arc<StreamConsumer<Member>>,
+        stop: Stop,
+    ) -> Ended {
+        let Sorted { messages, ended } = Sorted::of(chunk);
+        join_all(
+            messages.iter().map(|(partition, messages)| {
+                self.partition(*partition, messages, &consumer, &stop)
+            }),
+        )
+        .await;
+        ended
+    }
+
     /// Deals with messages in order and stores offsets; ends early when told to stop.
-    pub(super) async fn partition(
+    async fn partition(
         &self,
         partition: i32,
         messages: &[Run<E::Meaning>],
@@ -106,7 +126,7 @@ impl<E: Effect> Work<E> {
     async fn bury(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
         let Some((offset, letter)) = &run.poison else { return true };
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = self.dead_letters.publish(std::slice::from_ref(letter)).await {
+        while let Err(error) = self.dead_letters.publish(std::slice::from_ref(&**letter)).await {
             if !self.wait(&Missing(error.to_string()), &mut pause, stop).await {
                 return false;
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
-use daegi_domain::{PassKeys, TicketKeys, Topic, TopicName, Topics};
+use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
 use super::{AdminToken, ConfigError, Role, source};
@@ -82,6 +82,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 3000)]
     #[arg(value_parser = value_parser!(u64).range(500..=60_000))]
     pub(super) lease_ms: u64,
+
+    /// How long a line that lost data lets nobody in, so that everybody who keeps asking is back
+    /// at their old place first. The longest time between two polls is 36 seconds.
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(default_value_t = RECOVERY_HOLD_MS, value_parser = value_parser!(u64).range(0..=600_000))]
+    pub(super) recovery_hold_ms: u64,
 
     /// Into how many partitions items hash. The store remembers it, and it cannot change later.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16)]

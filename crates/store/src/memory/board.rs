@@ -6,7 +6,7 @@ use crate::model::Notice;
 use crate::{JOURNAL_KEPT, NOTICE_KEEP_MS};
 
 /// What operators changed and what processes say about themselves.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Board {
     /// Newest first.
     journal: VecDeque<String>,

@@ -1,13 +1,18 @@
 use std::collections::BTreeMap;
 
-use daegi_domain::{Item, ItemChange, ItemId, ItemNews, LogPosition, Millis, Number, Said};
+use daegi_domain::{Item, ItemChange, ItemId, ItemNews, LogPosition, Millis, Said};
 
 use super::line::Line;
 use crate::model::{NewsOutcome, Put};
 
-pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: Millis) -> Put {
+pub(super) fn put(
+    lines: &mut BTreeMap<ItemId, Line>,
+    change: &ItemChange,
+    run: u64,
+    now: Millis,
+) -> Put {
     let Some(line) = lines.get_mut(&change.id) else {
-        let line = Line::new(created(change), Number::base_at(now));
+        let line = Line::new(created(change), run, now);
         let item = line.item.clone();
         lines.insert(change.id.clone(), line);
         return Put::Created(item);
@@ -19,7 +24,7 @@ pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: 
         let old = std::mem::replace(&mut line.item, created(change));
         line.item.version = change.version.unwrap_or(old.version);
         line.item.revision = old.revision;
-        line.reopen(Number::base_at(now));
+        line.reopen(run, now);
         return Put::Created(line.touched());
     }
     let item = &mut line.item;
@@ -36,10 +41,11 @@ pub(super) fn put(lines: &mut BTreeMap<ItemId, Line>, change: &ItemChange, now: 
 pub(super) fn apply(
     lines: &mut BTreeMap<ItemId, Line>,
     news: &ItemNews,
+    run: u64,
     now: Millis,
 ) -> NewsOutcome {
     let outcome = match &news.said {
-        Said::Changed(change) => match put(lines, change, now) {
+        Said::Changed(change) => match put(lines, change, run, now) {
             Put::Created(_) => NewsOutcome::Created,
             Put::Updated(_) => NewsOutcome::Updated,
             Put::Stale => NewsOutcome::Stale,
@@ -95,6 +101,7 @@ fn created(change: &ItemChange) -> Item {
         stock: change.stock,
         enabled: change.enabled,
         paused: false,
+        recovering_until: 0,
         version: change.version.unwrap_or(0),
         revision: 1,
         policy: change.policy.clone().unwrap_or_default(),
@@ -110,11 +117,13 @@ fn tombstone(id: &ItemId, version: u64, now: Millis) -> Line {
         stock: 0,
         enabled: false,
         paused: false,
+        recovering_until: 0,
         version,
         revision: 0,
         policy: daegi_domain::Policy::default(),
     };
-    let mut line = Line::new(item, Number::base_at(now));
+    // No number is given before it is opened again.
+    let mut line = Line::new(item, 0, now);
     line.removed = true;
     line
 }

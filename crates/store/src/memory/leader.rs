@@ -2,6 +2,7 @@ use daegi_domain::{EndReason, Millis, Number, UserId};
 
 use super::line::{Line, Missed};
 use super::outbox::Written;
+use super::recovery::Store;
 use crate::CHUNK;
 use crate::model::{Admission, Expiry, Sweep};
 
@@ -18,14 +19,16 @@ pub(super) fn admit(
     // Those who passed through since the last tick have used their part of it.
     let quota = quota.saturating_sub(std::mem::take(&mut line.through));
     let idle = Admission { remaining: quota, ..Admission::default() };
-    if line.removed || !line.item.enabled || line.item.stock == 0 || line.item.paused {
+    let item = &line.item;
+    let stands = !item.enabled || item.stock == 0 || item.paused || item.recovering_until > now;
+    if line.removed || stands {
         return idle;
     }
     let room = line.room().min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
     let free = quota.min(room);
     let (mut admitted, mut missed) = (0, 0);
     while admitted < free && admitted + missed < CHUNK {
-        let Some((user, number)) = line.returning.pop().or_else(|| line.waiting.pop()) else {
+        let Some((user, number)) = line.returning.pop().or_else(|| line.next(now)) else {
             break;
         };
         if is_here(line, number, now) {
@@ -39,7 +42,7 @@ pub(super) fn admit(
     if admitted + missed > 0 {
         line.moved(admitted + missed, now);
     }
-    let people_left = line.waiting.len() + line.returning.len() > 0;
+    let people_left = line.returning.len() > 0 || line.has_next(now);
     Admission {
         admitted,
         missed,
@@ -63,7 +66,10 @@ fn put_aside(line: &mut Line, user: UserId, number: Number, now: Millis, written
     }
 }
 
-pub(super) fn expire(line: &mut Line, now: Millis, written: &mut Written) -> Expiry {
+pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut Written) -> Expiry {
+    if !line.removed {
+        line.notice_loss(store, now);
+    }
     let entries = line.entered.due(now, CHUNK);
     let expired = entries.len() as u32;
     let missed = line.missed.due(now, CHUNK - expired);
@@ -75,7 +81,7 @@ pub(super) fn expire(line: &mut Line, now: Millis, written: &mut Written) -> Exp
         line.end(user, missed.number, EndReason::Abandoned, now, written);
     }
     line.forget_closed(now);
-    line.forget_departed(CHUNK as usize);
+    line.forget_changes(CHUNK as usize);
     Expiry { expired, abandoned, more: expired + abandoned == CHUNK, active: line.is_active() }
 }
 

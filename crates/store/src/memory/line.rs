@@ -1,17 +1,19 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use daegi_domain::liveness::{PAGE_NUMBERS, oldest_slice, slice_of};
 use daegi_domain::rate::BUCKETS;
 use daegi_domain::{
-    Departed, EndReason, Item, LineEvent, LogPosition, Millis, Number, Rate, SeenPage, UserId, line,
+    Departed, EndReason, Item, LineEvent, LogPosition, Millis, Number, Rate, Reclaimed, SeenPage,
+    UserId, line,
 };
 
 use super::outbox::Written;
+use super::queue::{Queue, Timed};
 use crate::model::{Counts, DepartedCursor, LineSnapshot, Totals};
-use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE};
+use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE, TAKE_BACK_MS};
 
 /// One item's line with everybody in it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) item: Item,
     /// The item was taken out; kept for its version and for the people still inside.
@@ -21,6 +23,14 @@ pub(super) struct Line {
     pub(super) base: Number,
     pub(super) tail: Number,
     pub(super) valid_from: Number,
+    /// Numbers from here to the base may have been given and lost.
+    pub(super) lost_from: Number,
+    /// They are taken back until then.
+    pub(super) take_back_until: Millis,
+    /// Nobody behind the base is let in before.
+    pub(super) behind_until: Millis,
+    /// The store that gave the last number.
+    pub(super) run: u64,
     pub(super) waiting: Queue,
     pub(super) returning: Queue,
     pub(super) missed: Timed<Missed>,
@@ -28,11 +38,13 @@ pub(super) struct Line {
     /// How many passed through since the leader's last tick.
     pub(super) through: u32,
     pub(super) totals: Totals,
-    departed: VecDeque<Number>,
-    /// How many departed numbers were forgotten from the head of the list.
-    departed_dropped: u64,
-    /// The same numbers as a set, to count a position.
-    gone: Departed,
+    pub(super) changes: VecDeque<Change>,
+    /// How many changes were forgotten from the head of the list.
+    changes_dropped: u64,
+    /// Who departed from behind the base, to count a position.
+    pub(super) gone: Departed,
+    /// Who waits below the base.
+    pub(super) reclaimed: Reclaimed,
     closed: BTreeMap<Number, (EndReason, Millis)>,
     /// (slice, first number given in it): who joined within the last slices is alive.
     births: BTreeSet<(u64, Number)>,
@@ -40,18 +52,12 @@ pub(super) struct Line {
     rate: BTreeMap<u64, u32>,
 }
 
-/// People in the order of their numbers.
-#[derive(Debug, Default)]
-pub(super) struct Queue {
-    by_number: BTreeMap<Number, UserId>,
-    by_user: HashMap<UserId, Number>,
-}
-
-/// People with a deadline.
-#[derive(Debug)]
-pub(super) struct Timed<T> {
-    by_user: HashMap<UserId, T>,
-    by_time: BTreeSet<(Millis, UserId)>,
+/// What happened in the middle of a line, for pods to learn.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Change {
+    Departed(Number),
+    /// All of these wait, though they are below the base.
+    Waits(Number, Number),
 }
 
 /// A person who missed their turn.
@@ -70,23 +76,30 @@ pub(super) struct Entry {
 }
 
 impl Line {
-    pub(super) fn new(item: Item, base: Number) -> Self {
+    /// A line of which nothing is known, so that older numbers may be lost ones.
+    pub(super) fn new(item: Item, run: u64, now: Millis) -> Self {
+        let base = Number::base_at(now);
         Self {
             item,
             removed: false,
             read: None,
             base,
             tail: base,
-            valid_from: base.next(),
+            valid_from: Number(0),
+            lost_from: Number(0),
+            take_back_until: now + TAKE_BACK_MS,
+            behind_until: 0,
+            run,
             waiting: Queue::default(),
             returning: Queue::default(),
             missed: Timed::default(),
             entered: Timed::default(),
             through: 0,
             totals: Totals::default(),
-            departed: VecDeque::new(),
-            departed_dropped: 0,
+            changes: VecDeque::new(),
+            changes_dropped: 0,
             gone: Departed::new(base),
+            reclaimed: Reclaimed::default(),
             closed: BTreeMap::new(),
             births: BTreeSet::new(),
             seen: BTreeMap::new(),
@@ -100,14 +113,40 @@ impl Line {
         self.item.clone()
     }
 
-    /// The lowest number still waiting.
+    /// The lowest number that waits.
+    pub(super) fn front(&self) -> Number {
+        self.waiting.first_from(Number(0)).unwrap_or(self.tail.next())
+    }
+
+    /// The lowest number behind the base that waits.
     pub(super) fn frontier(&self) -> Number {
-        self.waiting.first().unwrap_or(self.tail.next())
+        self.waiting.first_from(self.base.next()).unwrap_or(self.tail.next())
     }
 
     /// The place of a number that waits.
     pub(super) fn position(&self, number: Number) -> u64 {
-        line::position(self.returning.len(), self.frontier(), &self.gone, number)
+        let returning = self.returning.len();
+        if number <= self.base {
+            return returning + self.reclaimed.count_below(number) + 1;
+        }
+        let ahead = returning + self.reclaimed.len();
+        line::position(ahead, self.frontier(), &self.gone, number)
+    }
+
+    /// Whether somebody in the line may be served: nobody behind the base while those who were
+    /// lost may still come back.
+    pub(super) fn has_next(&self, now: Millis) -> bool {
+        self.waiting.len() > 0 && (self.behind_until <= now || self.front() <= self.base)
+    }
+
+    /// Takes the next person who may be served.
+    pub(super) fn next(&mut self, now: Millis) -> Option<(UserId, Number)> {
+        if !self.has_next(now) {
+            return None;
+        }
+        let (user, number) = self.waiting.pop()?;
+        self.leave_below(number);
+        Some((user, number))
     }
 
     /// How many more may be inside.
@@ -142,6 +181,17 @@ impl Line {
         written: &mut Written,
     ) {
         let expires_at = at + Millis::from(self.item.policy.pass_ttl_seconds) * 1000;
+        self.enter_until(user, number, at, expires_at, written);
+    }
+
+    pub(super) fn enter_until(
+        &mut self,
+        user: UserId,
+        number: Number,
+        at: Millis,
+        expires_at: Millis,
+        written: &mut Written,
+    ) {
         self.totals.admitted += 1;
         self.entered.insert(expires_at, user.clone(), Entry { number, at, expires_at });
         written.activated.push(LineEvent::Activated { user, number, at, expires_at });
@@ -152,27 +202,35 @@ impl Line {
         let Some(number) = self.waiting.remove(user) else {
             return;
         };
-        if self.waiting.first().is_some_and(|first| first < number) {
-            self.departed.push_back(number);
+        self.leave_below(number);
+        if number > self.base && self.front() < number {
+            self.changes.push_back(Change::Departed(number));
             self.gone.insert(number);
         }
     }
 
-    /// Forgets departed numbers that the frontier has passed, at most `limit`, oldest first.
-    pub(super) fn forget_departed(&mut self, limit: usize) {
-        let frontier = self.frontier();
-        for _ in 0..limit {
-            match self.departed.front() {
-                Some(number) if *number < frontier => self.departed.pop_front(),
-                _ => break,
-            };
-            self.departed_dropped += 1;
+    /// A number below the base that does not wait any more is written down even at the front: one
+    /// that is lower may still come back, so that the front says nothing about it.
+    fn leave_below(&mut self, number: Number) {
+        if number <= self.base {
+            self.reclaimed.remove(number);
+            self.changes.push_back(Change::Departed(number));
         }
-        self.gone.forget_below(frontier);
     }
 
-    pub(super) fn has_departed(&self) -> bool {
-        !self.departed.is_empty()
+    /// Forgets changes that the front has passed, at most `limit`, oldest first.
+    pub(super) fn forget_changes(&mut self, limit: usize) {
+        let front = self.front();
+        for _ in 0..limit {
+            match self.changes.front() {
+                Some(Change::Departed(last) | Change::Waits(_, last)) if *last < front => {
+                    self.changes.pop_front()
+                }
+                _ => break,
+            };
+            self.changes_dropped += 1;
+        }
+        self.gone.forget_below(self.frontier());
     }
 
     /// How a number ended, as far as it is remembered.
@@ -234,19 +292,24 @@ impl Line {
         self.totals.ended += self.waiting.len() + self.returning.len() + self.missed.len();
         (self.waiting, self.returning) = (Queue::default(), Queue::default());
         self.missed = Timed::default();
-        self.departed_dropped += self.departed.len() as u64;
-        self.departed.clear();
-        self.gone = Departed::new(self.base);
+        self.changes_dropped += self.changes.len() as u64;
+        self.changes.clear();
+        (self.gone, self.reclaimed) = (Departed::new(self.base), Reclaimed::default());
+        (self.item.recovering_until, self.behind_until) = (0, 0);
         self.births.clear();
         self.valid_from = self.tail.next();
     }
 
     /// Opens a line again after its item was taken out.
-    pub(super) fn reopen(&mut self, base: Number) {
-        self.base = base.max(self.tail);
+    pub(super) fn reopen(&mut self, run: u64, now: Millis) {
+        self.base = Number::base_at(now).max(self.tail);
         self.tail = self.base;
-        self.valid_from = self.base.next();
-        self.departed_dropped = 0;
+        // A line nobody was ever in has sent nobody away: its item is read again after a loss.
+        let sent_away = self.totals.joined > 0;
+        self.valid_from = if sent_away { self.base.next() } else { Number(0) };
+        (self.lost_from, self.take_back_until) = (Number(0), now + TAKE_BACK_MS);
+        self.run = run;
+        self.changes_dropped = 0;
         self.gone = Departed::new(self.base);
         self.removed = false;
     }
@@ -255,7 +318,7 @@ impl Line {
         let people = self.waiting.len() + self.returning.len();
         people + self.missed.len() + self.entered.len() > 0
             || self.through > 0
-            || self.has_departed()
+            || !self.changes.is_empty()
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -273,18 +336,24 @@ impl Line {
     }
 
     pub(super) fn snapshot(&self, cursor: DepartedCursor) -> LineSnapshot {
-        let end = self.departed_dropped + self.departed.len() as u64;
+        let end = self.changes_dropped + self.changes.len() as u64;
         let known = cursor.base == self.base.0 && cursor.read <= end;
-        let from =
-            if known { cursor.read.max(self.departed_dropped) } else { self.departed_dropped };
-        let skip = (from - self.departed_dropped) as usize;
-        let departed: Vec<Number> =
-            self.departed.iter().skip(skip).take(DEPARTED_PAGE).copied().collect();
-        let read = from + departed.len() as u64;
+        let from = if known { cursor.read.max(self.changes_dropped) } else { self.changes_dropped };
+        let skip = (from - self.changes_dropped) as usize;
+        let page = self.changes.iter().skip(skip).take(DEPARTED_PAGE);
+        let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
+        for change in page {
+            match *change {
+                Change::Departed(number) => departed.push(number),
+                Change::Waits(first, last) => reclaimed.push((first, last)),
+            }
+        }
+        let read = from + (departed.len() + reclaimed.len()) as u64;
         LineSnapshot {
             item: self.item.clone(),
             base: self.base,
             valid_from: self.valid_from,
+            front: self.front(),
             frontier: self.frontier(),
             tail: self.tail,
             waiting: self.waiting.len(),
@@ -292,93 +361,9 @@ impl Line {
             entered: self.entered.len(),
             rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
             departed,
+            reclaimed,
             cursor: DepartedCursor { base: self.base.0, read },
             more: read < end,
         }
-    }
-}
-
-impl Queue {
-    pub(super) fn len(&self) -> u64 {
-        self.by_number.len() as u64
-    }
-
-    pub(super) fn first(&self) -> Option<Number> {
-        self.by_number.keys().next().copied()
-    }
-
-    pub(super) fn number_of(&self, user: &UserId) -> Option<Number> {
-        self.by_user.get(user).copied()
-    }
-
-    pub(super) fn add(&mut self, user: UserId, number: Number) {
-        self.by_number.insert(number, user.clone());
-        self.by_user.insert(user, number);
-    }
-
-    pub(super) fn remove(&mut self, user: &UserId) -> Option<Number> {
-        let number = self.by_user.remove(user)?;
-        self.by_number.remove(&number);
-        Some(number)
-    }
-
-    pub(super) fn pop(&mut self) -> Option<(UserId, Number)> {
-        let (number, user) = self.by_number.pop_first()?;
-        self.by_user.remove(&user);
-        Some((user, number))
-    }
-
-    /// How many stand before this number.
-    pub(super) fn rank(&self, number: Number) -> u64 {
-        self.by_number.range(..number).count() as u64
-    }
-
-    /// Up to `limit` people from this number on.
-    pub(super) fn from(&self, number: Number, limit: usize) -> Vec<(UserId, Number)> {
-        let range = self.by_number.range(number..).take(limit);
-        range.map(|(number, user)| (user.clone(), *number)).collect()
-    }
-}
-
-impl<T: Copy> Timed<T> {
-    pub(super) fn len(&self) -> u64 {
-        self.by_user.len() as u64
-    }
-
-    pub(super) fn get(&self, user: &UserId) -> Option<T> {
-        self.by_user.get(user).copied()
-    }
-
-    pub(super) fn insert(&mut self, until: Millis, user: UserId, what: T) {
-        self.by_time.insert((until, user.clone()));
-        self.by_user.insert(user, what);
-    }
-
-    pub(super) fn remove(&mut self, until: Millis, user: &UserId) {
-        self.by_time.remove(&(until, user.clone()));
-        self.by_user.remove(user);
-    }
-
-    /// Takes the earliest whose time is up, at most `limit`, by time and then by user.
-    pub(super) fn due(&mut self, now: Millis, limit: u32) -> Vec<(UserId, T)> {
-        let due: Vec<_> = self
-            .by_time
-            .iter()
-            .take_while(|(until, _)| *until <= now)
-            .take(limit as usize)
-            .cloned()
-            .collect();
-        due.into_iter()
-            .filter_map(|(until, user)| {
-                self.by_time.remove(&(until, user.clone()));
-                self.by_user.remove(&user).map(|what| (user, what))
-            })
-            .collect()
-    }
-}
-
-impl<T> Default for Timed<T> {
-    fn default() -> Self {
-        Self { by_user: HashMap::new(), by_time: BTreeSet::new() }
     }
 }

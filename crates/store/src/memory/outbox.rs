@@ -2,10 +2,10 @@ use std::collections::VecDeque;
 
 use daegi_domain::{ItemId, LineEvent};
 
-use crate::OutboxBatch;
+use crate::{Epoch, OutboxBatch};
 
 /// Events of one partition that nobody has published yet, oldest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Outbox {
     batches: VecDeque<OutboxBatch>,
     written: u64,
@@ -17,15 +17,24 @@ pub(super) struct Outbox {
 pub(super) struct Written {
     pub(super) closed: Vec<LineEvent>,
     pub(super) activated: Vec<LineEvent>,
+    /// Whose step it is, if it is a leader's.
+    pub(super) epoch: Option<Epoch>,
+}
+
+impl Written {
+    pub(super) fn by(epoch: Option<Epoch>) -> Self {
+        Self { epoch, ..Self::default() }
+    }
 }
 
 impl Outbox {
     pub(super) fn write(&mut self, item: &ItemId, written: Written) {
+        let epoch = written.epoch;
         for events in [written.closed, written.activated] {
             if !events.is_empty() {
                 self.written += 1;
                 let id = self.written.to_string();
-                self.batches.push_back(OutboxBatch { id, item: item.clone(), events });
+                self.batches.push_back(OutboxBatch { id, item: item.clone(), epoch, events });
             }
         }
     }

@@ -4,15 +4,20 @@ use daegi_domain::{EndReason, Millis, Mode, Number, OnRejoin, Settings, UserId};
 
 use super::line::{Line, Missed};
 use super::outbox::Written;
+use super::recovery::{self, Store};
 use crate::model::{Joined, Place, Refusal, Standing};
 
 pub(super) fn join(
     line: &mut Line,
     users: &[UserId],
     settings: &Settings,
+    store: Store,
     now: Millis,
     written: &mut Written,
 ) -> Vec<Joined> {
+    if refusal(line).is_none() {
+        line.notice_loss(store, now);
+    }
     let before = line.tail;
     let mut answered: HashMap<&UserId, Joined> = HashMap::new();
     let mut answers = Vec::with_capacity(users.len());
@@ -57,7 +62,7 @@ fn join_one(
     line.tail = line.tail.next();
     line.totals.joined += 1;
     let number = line.tail;
-    if passes_through(line, settings) {
+    if passes_through(line, settings, now) {
         line.through += 1;
         line.moved(1, now);
         line.enter(user.clone(), number, now, written);
@@ -143,16 +148,17 @@ fn at(number: Number, place: Place) -> Joined {
 }
 
 /// The queue starts by itself as soon as anybody waits, the rate is used up or there is no room.
-fn passes_through(line: &Line, settings: &Settings) -> bool {
+fn passes_through(line: &Line, settings: &Settings, now: Millis) -> bool {
     line.item.policy.mode == Mode::Auto
         && !line.item.paused
+        && line.item.recovering_until.max(line.behind_until) <= now
         && line.waiting.len() + line.returning.len() == 0
         && line.through < settings.quota(&line.item)
         && line.room() > 0
 }
 
 /// Where a living ticket stands.
-fn place_of(line: &Line, user: &UserId, number: Number) -> Place {
+pub(super) fn place_of(line: &Line, user: &UserId, number: Number) -> Place {
     if let Some(entry) = line.entered.get(user) {
         Place::Entered { at: entry.at, expires_at: entry.expires_at }
     } else if line.returning.number_of(user).is_some() {
@@ -162,7 +168,13 @@ fn place_of(line: &Line, user: &UserId, number: Number) -> Place {
     }
 }
 
-pub(super) fn resolve(line: &mut Line, (user, number): &(UserId, Number), now: Millis) -> Standing {
+pub(super) fn resolve(
+    line: &mut Line,
+    (user, number): &(UserId, Number),
+    store: Store,
+    now: Millis,
+    written: &mut Written,
+) -> Standing {
     if let Some(entry) = line.entered.get(user).filter(|entry| entry.number == *number) {
         return match entry.expires_at > now {
             true => Standing::At(place_of(line, user, *number)),
@@ -187,9 +199,7 @@ pub(super) fn resolve(line: &mut Line, (user, number): &(UserId, Number), now: M
     }
     match line.ended(*number) {
         Some(reason) => Standing::Ended(reason),
-        None if *number > line.tail => Standing::Unknown,
-        // So long ago that how it ended is forgotten.
-        None => Standing::Ended(EndReason::Expired),
+        None => recovery::unknown(line, user, *number, store, now, written),
     }
 }
 
@@ -209,7 +219,12 @@ pub(super) fn leave(
     } else if line.returning.number_of(user) == Some(number) {
         line.returning.remove(user);
     } else if let Some(missed) = missed {
-        line.missed.remove(missed.until, user);
+        let until = missed.until;
+        line.missed.remove(until, user);
+        if until <= now {
+            line.end(user.clone(), number, EndReason::Abandoned, now, written);
+            return false;
+        }
     } else {
         return false;
     }
@@ -226,9 +241,12 @@ pub(super) fn complete(
     written: &mut Written,
 ) -> bool {
     let Some(entry) = line.entered.get(user).filter(|entry| entry.number == number) else {
-        return false;
+        return recovery::end_lost(line, user, number, reason, now, written);
     };
+    // What is over is over, also before the leader has noticed: the person was told so.
+    let in_time = entry.expires_at > now;
     line.entered.remove(entry.expires_at, user);
+    let reason = if in_time { reason } else { EndReason::Expired };
     line.end(user.clone(), number, reason, now, written);
-    true
+    in_time
 }

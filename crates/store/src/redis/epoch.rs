@@ -10,9 +10,9 @@ use super::{RedisStore, keys};
 use crate::{Epoch, Result};
 
 impl RedisStore {
-    /// An epoch that leads every partition from now on.
-    pub(super) async fn new_epoch(&self) -> Result<Epoch> {
-        let mut beyond = self.epoch.load(Ordering::Relaxed);
+    /// An epoch beyond `floor` that leads every partition from now on.
+    pub(super) async fn new_epoch(&self, floor: u64) -> Result<Epoch> {
+        let mut beyond = self.epoch.load(Ordering::Relaxed).max(floor);
         loop {
             let epoch = self.next_epoch(beyond).await?;
             match self.fence(epoch).await? {

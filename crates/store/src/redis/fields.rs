@@ -66,6 +66,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         stock: number(&hash, "stock")?,
         enabled: text("enabled")? == "1",
         paused: text("paused")? == "1",
+        recovering_until: maybe(&hash, "recoveringUntil")?.unwrap_or(0),
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
         policy: Policy {

@@ -98,7 +98,7 @@ impl RedisStore {
     ) -> ScriptInvocation<'static> {
         let mut script = scripts().put_items.prepare_invoke();
         script.key(PartitionKeys::new(partition).items);
-        script.arg(u8::from(answer_items)).arg(Number::base_at(now).0);
+        script.arg(u8::from(answer_items)).arg(now);
         policy(&mut script, Some(&Policy::default()));
         for (change, read) in changes {
             script.key(self.keys(&change.id).item);

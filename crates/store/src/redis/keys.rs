@@ -87,6 +87,11 @@ pub(super) fn epoch() -> &'static str {
     "daegi:{p00}:epoch"
 }
 
+/// HASH epoch, name, since: who began the latest term.
+pub(super) fn leader() -> &'static str {
+    "daegi:{p00}:leader"
+}
+
 /// The lock behind the lease.
 pub(super) fn lease() -> &'static str {
     "daegi:{p00}:lease"

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::redis::cmd;
 use rslock::Lock;
 
 use super::keys;
 use super::link::Link;
+use super::scripts::scripts;
+use crate::lease::Renewal;
+use crate::{Epoch, Reign, Result};
 
 /// A lock manager that does not answer for so long is not asked again: rslock keeps a connection
 /// on which nothing is heard.
@@ -33,9 +37,38 @@ impl RedisLock {
         lock
     }
 
-    /// Holds it for another while; none if it is lost.
-    pub(crate) async fn renew(&self, lock: &Lock, ttl: Duration) -> Option<Lock> {
-        self.0.locks().await?.extend(lock, ttl).await.ok()
+    /// Holds it for another while.
+    pub(crate) async fn renew(&self, lock: &mut Lock, ttl: Duration) -> Renewal {
+        let Some(manager) = self.0.locks().await else { return Renewal::Unasked };
+        match manager.extend(lock, ttl).await {
+            Ok(renewed) => {
+                *lock = renewed;
+                Renewal::Held
+            }
+            Err(_) => Renewal::Lost,
+        }
+    }
+
+    pub(crate) async fn announce(&self, reign: &Reign) -> Result<()> {
+        let mut announce = scripts().announce.prepare_invoke();
+        announce.key(keys::leader()).arg(reign.epoch.0).arg(&reign.leader).arg(reign.since);
+        self.0.run::<u8>(announce).await.map(drop)
+    }
+
+    /// Whoever announced the latest term, while somebody holds the lock.
+    pub(crate) async fn reign(&self) -> Result<Option<Reign>> {
+        if !self.0.command::<bool>(cmd("EXISTS").arg(keys::lease())).await? {
+            return Ok(None);
+        }
+        let mut read = cmd("HMGET");
+        read.arg(keys::leader()).arg("name").arg("epoch").arg("since");
+        let (leader, epoch, since): (Option<String>, Option<u64>, Option<u64>) =
+            self.0.command(&read).await?;
+        Ok(leader.zip(epoch).zip(since).map(|((leader, epoch), since)| Reign {
+            leader,
+            epoch: Epoch(epoch),
+            since,
+        }))
     }
 
     pub(crate) async fn release(&self, lock: &Lock) {

@@ -6,7 +6,7 @@ use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Expiry, Joined, LineSnapshot, NewsOutcome,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
     Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
@@ -42,7 +42,7 @@ pub(super) fn put(id: &ItemId, reply: Vec<Value>) -> Result<Put> {
 
 pub(super) fn policy_change(id: &ItemId, reply: Vec<Value>) -> Result<PolicyChange> {
     match tagged_item(id, reply)? {
-        (tag, Some(item)) if tag == "changed" => Ok(PolicyChange::Changed(item)),
+        (tag, Some(item)) if tag == "changed" => Ok(PolicyChange::Changed(item.into())),
         (tag, None) if tag == "conflict" => Ok(PolicyChange::Conflict),
         (tag, None) if tag == "notfound" => Ok(PolicyChange::NotFound),
         (tag, _) => Err(strange("set_policy", &tag)),
@@ -127,36 +127,75 @@ fn standing(reply: Vec<Value>) -> Result<Standing> {
         "w" => Standing::At(Place::Waiting { position: a }),
         "e" => Standing::At(Place::Entered { at: a, expires_at: b }),
         "r" => Standing::Restarted,
-        "u" => Standing::Unknown,
         "n" => Standing::NotFound,
+        "f" => Standing::Forgotten,
         other => return Err(strange("resolve", other)),
     })
 }
 
-type SnapshotReply = (Hash, u64, u64, u64, u64, Vec<(u64, u32)>, Vec<u64>, u64, bool);
+type Fronts = (u64, u64);
+type Sizes = (u64, u64, u64);
+type Changes = (Vec<String>, u64, bool);
+
+/// Flat, as the script's head says; in groups here because tuples are read up to a length.
+struct SnapshotReply {
+    hash: Hash,
+    fronts: Fronts,
+    sizes: Sizes,
+    rate: Vec<(u64, u32)>,
+    changes: Changes,
+}
+
+impl FromRedisValue for SnapshotReply {
+    fn from_redis_value(value: Value) -> std::result::Result<Self, ::redis::ParsingError> {
+        let (hash, front, frontier, waiting, returning, entered, rate, changes, read, more) =
+            from_redis_value(value)?;
+        let (fronts, sizes) = ((front, frontier), (waiting, returning, entered));
+        Ok(Self { hash, fronts, sizes, rate, changes: (changes, read, more) })
+    }
+}
 
 pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>> {
     if matches!(&reply, Value::Array(parts) if parts.is_empty()) {
         return Ok(None);
     }
-    let (hash, frontier, waiting, returning, entered, rate, departed, read, more): SnapshotReply =
-        decode(reply)?;
+    let SnapshotReply { hash, fronts, sizes, rate, changes } = decode(reply)?;
     let base: u64 = fields::number(&hash, "base")?;
     let (valid_from, tail) = (fields::number(&hash, "validFrom")?, fields::number(&hash, "tail")?);
+    let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
+    let (changes, read, more) = changes;
+    let (departed, reclaimed) = read_changes(&changes)?;
     Ok(fields::item(id, hash)?.map(|item| LineSnapshot {
         item,
         base: Number(base),
         valid_from: Number(valid_from),
+        front: Number(front),
         frontier: Number(frontier),
         tail: Number(tail),
         waiting,
         returning,
         entered,
         rate: Rate::new(rate),
-        departed: departed.into_iter().map(Number).collect(),
+        departed,
+        reclaimed,
         cursor: DepartedCursor { base, read },
         more,
     }))
+}
+
+type Ranges = Vec<(Number, Number)>;
+
+/// A change is a number that departed, or `+from:to`.
+fn read_changes(changes: &[String]) -> Result<(Vec<Number>, Ranges)> {
+    let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
+    for change in changes {
+        let number = |text: &str| text.parse().map(Number).map_err(|_| strange("snapshot", change));
+        match change.strip_prefix('+').and_then(|range| range.split_once(':')) {
+            Some((from, to)) => reclaimed.push((number(from)?, number(to)?)),
+            None => departed.push(number(change)?),
+        }
+    }
+    Ok((departed, reclaimed))
 }
 
 pub(super) fn counts(id: &ItemId, counted: Vec<u64>) -> Option<Counts> {
@@ -248,7 +287,15 @@ fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
         }
         _ => return Err(Error::corrupt("an outbox record of no known kind")),
     };
-    Ok(OutboxBatch { id, item, events })
+    Ok(OutboxBatch { id, item, epoch: epoch(fields)?, events })
+}
+
+/// None where a pod wrote, or a release that did not write it down.
+fn epoch(fields: &Hash) -> Result<Option<Epoch>> {
+    match fields.get("p").map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some(_) => fields::number(fields, "p").map(Epoch).map(Some),
+    }
 }
 
 fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {

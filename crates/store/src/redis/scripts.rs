@@ -50,9 +50,11 @@ macro_rules! registry {
 registry! {
     line: [
         remove_item, set_policy, set_paused, reset, purge, join, snapshot, mark_seen,
-        resolve, close, counts, admit, expire, sweep,
+        resolve, reenter, close, counts, admit, expire, sweep,
     ],
-    plain: [open, fence, outbox_ack, put_items, end_catalogue, journal_write, post_notice]
+    plain: [
+        open, fence, announce, outbox_ack, put_items, end_catalogue, journal_write, post_notice,
+    ]
 }
 
 /// The scripts, hashed once per process.

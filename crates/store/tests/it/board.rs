@@ -44,7 +44,7 @@ async fn counts_tell_where_the_line_is_and_how_tickets_ended() {
     for (name, store) in stores {
         let policy = Policy { pass_ttl_seconds: 30, grace_seconds: 0, ..Policy::default() };
         store.put_item(&change("concert", policy), START).await.unwrap();
-        let (id, epoch) = (item("concert"), store.begin_term().await.unwrap());
+        let (id, epoch) = (item("concert"), store.begin_term(0).await.unwrap());
         let people = users(6);
         store.join(&id, &people, &SETTINGS, START).await.unwrap();
         store.admit(epoch, &id, 3, 100, START).await.unwrap();

@@ -83,7 +83,7 @@ async fn serves_again(store: &SharedStore) {
         .await;
     }
     eventually(BACK, "somebody leads", || async {
-        let lease = Lease::try_acquire(&**store, Duration::from_secs(1)).await;
+        let lease = Lease::try_acquire(&**store, Duration::from_secs(1), 0).await;
         match lease {
             Ok(Some(lease)) => {
                 lease.release().await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use daegi_domain::Policy;
 use daegi_store::{Error, Lease, RedisStore, SharedStore, Store};
+use daegi_testkit::{Cable, Condition, eventually};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,10 +17,10 @@ const TTL: Duration = Duration::from_secs(30);
 async fn only_one_replica_leads_and_a_release_hands_over_at_once() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let first = Lease::try_acquire(&*store, TTL).await.unwrap().expect(name);
-        assert!(Lease::try_acquire(&*store, TTL).await.unwrap().is_none(), "{name}");
+        let first = Lease::try_acquire(&*store, TTL, 0).await.unwrap().expect(name);
+        assert!(Lease::try_acquire(&*store, TTL, 0).await.unwrap().is_none(), "{name}");
         first.release().await;
-        let second = Lease::try_acquire(&*store, TTL).await.unwrap().expect(name);
+        let second = Lease::try_acquire(&*store, TTL, 0).await.unwrap().expect(name);
         assert_eq!(second.epoch().0, 2, "{name}: every term has its epoch");
     }
 }
@@ -30,8 +31,8 @@ async fn a_stale_leader_cannot_admit() {
     for (name, store) in stores {
         store.put_item(&change("concert", Policy::default()), START).await.unwrap();
         store.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
-        let old = store.begin_term().await.unwrap();
-        let new = store.begin_term().await.unwrap();
+        let old = store.begin_term(0).await.unwrap();
+        let new = store.begin_term(0).await.unwrap();
         let refused = store.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
         assert!(matches!(refused, Error::StaleEpoch(1)), "{name}: {refused}");
         assert!(store.expire(old, &item("concert"), START).await.is_err(), "{name}");
@@ -48,7 +49,7 @@ async fn a_lease_that_cannot_be_renewed_is_lost() {
     };
     let store: SharedStore =
         Arc::new(RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap());
-    let lease = Lease::try_acquire(&*store, Duration::from_millis(600)).await.unwrap().unwrap();
+    let lease = Lease::try_acquire(&*store, Duration::from_millis(600), 0).await.unwrap().unwrap();
     let (lost, tasks) = (lease.lost(), TaskTracker::new());
     tasks.spawn(lease.hold(CancellationToken::new()));
     server.stop();
@@ -60,12 +61,12 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
         let ttl = Duration::from_millis(300);
-        let lease = Lease::try_acquire(&*store, ttl).await.unwrap().expect(name);
+        let lease = Lease::try_acquire(&*store, ttl, 0).await.unwrap().expect(name);
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let lost = lease.lost();
         tasks.spawn(lease.hold(stop.clone()));
         let took_over = tokio::time::timeout(ttl * 3, async {
-            while Lease::try_acquire(&*store, ttl).await.unwrap().is_none() {
+            while Lease::try_acquire(&*store, ttl, 0).await.unwrap().is_none() {
                 tokio::task::yield_now().await;
             }
         });
@@ -75,7 +76,7 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
         tasks.close();
         tasks.wait().await;
         assert!(lost.is_cancelled(), "{name}");
-        assert!(Lease::try_acquire(&*store, ttl).await.unwrap().is_some(), "{name}");
+        assert!(Lease::try_acquire(&*store, ttl, 0).await.unwrap().is_some(), "{name}");
     }
 }
 
@@ -92,19 +93,47 @@ async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
     let open = || async { RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap() };
     let (leader, standby, stranger) = (open().await, open().await, open().await);
     for _ in 0..7 {
-        leader.begin_term().await.unwrap();
+        leader.begin_term(0).await.unwrap();
     }
     standby.ping().await.unwrap();
     // A fail-over loses the count and one fence: who knows the epoch goes beyond it,
     for key in ["daegi:{p00}:epoch", "daegi:{p02}:fence"] {
         server.ask::<()>(&["DEL", key]).await.unwrap();
     }
-    assert_eq!(standby.begin_term().await.unwrap().0, 8);
+    assert_eq!(standby.begin_term(0).await.unwrap().0, 8);
     // and who does not know it learns it from the fences that are left.
     server.ask::<()>(&["SET", "daegi:{p00}:epoch", "3"]).await.unwrap();
-    let epoch = stranger.begin_term().await.unwrap();
+    let epoch = stranger.begin_term(0).await.unwrap();
     assert_eq!(epoch.0, 9);
     stranger.put_item(&change("concert", Policy::default()), START).await.unwrap();
     stranger.expire(epoch, &item("concert"), START).await.expect("it leads");
     assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
+}
+
+/// The worst a network can do to a fence: the leader's call sits in it until the next term.
+#[tokio::test]
+async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else {
+        return;
+    };
+    let cable = Cable::to(server.port()).await.unwrap();
+    let far = format!("redis://127.0.0.1:{}", cable.port());
+    let former = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
+    let next = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    next.put_item(&change("concert", Policy::default()), START).await.unwrap();
+    next.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
+
+    let old = former.begin_term(0).await.unwrap();
+    cable.set(Condition::Dead);
+    let unheard = former.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
+    assert!(matches!(unheard, Error::Unavailable(_)), "{unheard}");
+    let new = next.begin_term(0).await.unwrap();
+    cable.set(Condition::Good);
+    eventually(Duration::from_secs(10), "the late call is refused", async || {
+        let errors: String = server.ask(&["INFO", "errorstats"]).await.unwrap();
+        errors.contains("errorstat_STALE:count=1")
+    })
+    .await;
+    assert_eq!(next.counts(&[item("concert")]).await.unwrap()[0].entered, 0);
+    assert_eq!(next.admit(new, &item("concert"), 5, 100, START).await.unwrap().admitted, 5);
 }

@@ -8,6 +8,7 @@ mod lease;
 mod news;
 mod opening;
 mod outage;
+mod recovery;
 mod rules;
 mod scripts;
 mod setups;

@@ -70,7 +70,7 @@ async fn a_server_that_went_away_answers_again_when_it_is_back() {
     server.start_again().await.unwrap();
     // The scripts are gone with the old server; calling one loads it again.
     daegi_testkit::eventually(std::time::Duration::from_secs(10), "the store is back", || async {
-        store.begin_term().await.is_ok()
+        store.begin_term(0).await.is_ok()
     })
     .await;
 }

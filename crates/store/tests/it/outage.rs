@@ -135,7 +135,7 @@ async fn scripts_that_were_forgotten_are_told_again_and_nobody_notices() {
     for _ in 0..3 {
         redis.ask::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
         join(&store).await.unwrap();
-        store.begin_term().await.unwrap();
+        store.begin_term(0).await.unwrap();
     }
 }
 

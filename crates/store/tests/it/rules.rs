@@ -17,7 +17,7 @@ async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Numb
 
 async fn open(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
     store.put_item(&change("concert", policy), START).await.unwrap();
-    (item("concert"), store.begin_term().await.unwrap())
+    (item("concert"), store.begin_term(0).await.unwrap())
 }
 
 async fn standing(
@@ -268,6 +268,33 @@ async fn a_reserved_line_is_seen_by_nobody_and_leaves_nothing() {
     }
 }
 
+/// Between the end of an entry and the tick that notices it, the person is told EXPIRED already.
+#[tokio::test]
+async fn an_entry_whose_time_is_up_can_neither_be_completed_nor_given_back() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let (id, epoch) = open(&store, Policy::default()).await;
+        let numbers = [
+            join(&store, &id, &user("kim"), START).await.0,
+            join(&store, &id, &user("lee"), START).await.0,
+        ];
+        assert_eq!(store.admit(epoch, &id, 2, 100, START).await.unwrap().admitted, 2, "{name}");
+        let end = START + 600_000;
+        let expired = Standing::Ended(EndReason::Expired);
+        assert_eq!(standing(&store, &id, &user("kim"), numbers[0], end).await, expired, "{name}");
+        let completed = EndReason::Completed;
+        assert!(!store.complete(&id, &user("kim"), numbers[0], completed, end).await.unwrap());
+        assert!(!store.leave(&id, &user("lee"), numbers[1], end).await.unwrap(), "{name}");
+        let told = events(&store).await;
+        let ends = told.iter().filter_map(|event| match event {
+            LineEvent::Closed { reason, .. } => Some(*reason),
+            LineEvent::Activated { .. } => None,
+        });
+        assert_eq!(ends.collect::<Vec<_>>(), [EndReason::Expired; 2], "{name}");
+        assert_eq!(standing(&store, &id, &user("kim"), numbers[0], end).await, expired, "{name}");
+    }
+}
+
 async fn events(store: &SharedStore) -> Vec<LineEvent> {
     let mut events = Vec::new();
     for partition in 0..store.partitions() {
@@ -288,6 +315,7 @@ pub(crate) const EVERYWHERE: &[fn()] = &[
     the_queue_starts_by_itself_when_the_rate_is_used_up,
     a_reset_sends_the_line_away_but_nobody_who_is_inside,
     requeueing_gives_the_old_place_up,
+    an_entry_whose_time_is_up_can_neither_be_completed_nor_given_back,
     a_full_outbox_holds_admission_until_it_drains,
     the_outbox_is_read_on_behind_a_batch_that_may_be_gone,
     a_reserved_line_is_seen_by_nobody_and_leaves_nothing,

@@ -39,8 +39,8 @@ async fn call(
 
 /// An item with two people, on raw keys.
 async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
-    let base = BASE.to_string();
-    let mut put = vec!["0", &base, "18"];
+    let now = NOW.to_string();
+    let mut put = vec!["0", &now, "18"];
     put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
     put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
     put.extend(["onRejoin", "keep", "entryUrl", ""]);
@@ -53,9 +53,9 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let created: Vec<String> =
         script.key(items).key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
-    let now = NOW.to_string();
-    let joined =
-        call(connection, &line_script!("join"), &[&now, "10", "kim", "lee"]).await.unwrap();
+    let joined = call(connection, &line_script!("join"), &[&now, "10", "45000", "kim", "lee"])
+        .await
+        .unwrap();
     let joined: Vec<(String, u64, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
     assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }
@@ -79,8 +79,13 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     let number = (BASE + 1).to_string();
     let close = [now.as_str(), "kim", &number, "C", "entered"];
     call(&mut connection, &line_script!("close"), &close).await.unwrap();
-    call(&mut connection, &line_script!("resolve"), &[&now, "lee", &number]).await.unwrap();
-    let expire = ["7", now.as_str(), chunk, "concert"];
+    let lost = (BASE - 9).to_string();
+    let resolve = [now.as_str(), "45000", "lee", &number, "choi", &lost];
+    call(&mut connection, &line_script!("resolve"), &resolve).await.unwrap();
+    let until = (NOW + 1000).to_string();
+    let reenter = [now.as_str(), "45000", "choi", &lost, &now, &until];
+    call(&mut connection, &line_script!("reenter"), &reenter).await.unwrap();
+    let expire = ["7", now.as_str(), chunk, "concert", "45000"];
     call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
     call(&mut connection, &line_script!("reset"), &[]).await.unwrap();
 

@@ -42,6 +42,27 @@ impl Setup {
         }
     }
 
+    /// Keeps a copy of everything, as a replica does that gets nothing from now on. False where
+    /// there is no room for one.
+    pub(crate) async fn replicate(&self) -> bool {
+        let Self::One(redis) = self else { return false };
+        let copy = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
+            for _, key in ipairs(redis.call('KEYS', '*')) do \
+            redis.call('COPY', key, key, 'DB', 1) end";
+        redis.ask::<()>(&["EVAL", copy, "0"]).await.unwrap();
+        true
+    }
+
+    /// Goes on with that copy, which another server has written.
+    pub(crate) async fn fail_over(&self) {
+        let Self::One(redis) = self else { return };
+        let by_another = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
+            for _, key in ipairs(redis.call('KEYS', '*:item')) do \
+            redis.call('HSET', key, 'run', 'another') end";
+        redis.ask::<()>(&["SWAPDB", "0", "1"]).await.unwrap();
+        redis.ask::<()>(&["EVAL", by_another, "0"]).await.unwrap();
+    }
+
     pub(crate) async fn store(&self) -> SharedStore {
         Arc::new(RedisStore::open(&self.url(), PARTITIONS, SETTINGS).await.unwrap())
     }

@@ -22,6 +22,17 @@ pub(crate) struct OfItem(pub(crate) ItemId);
 /// Whom the `user-id` header names, if it is there.
 pub(crate) struct UserHeader(pub(crate) Option<UserId>);
 
+/// The token of a person who joins again, if they present it.
+pub(crate) struct HeldToken(pub(crate) Option<String>);
+
+impl FromRequestParts<Arc<Room>> for HeldToken {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Room>) -> Result<Self, Problem> {
+        Ok(Self(bearer(&parts.headers).map(str::to_owned)))
+    }
+}
+
 impl FromRequestParts<Arc<Room>> for OfItem {
     type Rejection = Problem;
 

@@ -10,7 +10,7 @@ use daegi_domain::UserId;
 use daegi_runtime::Problem;
 use daegi_runtime::http::{JsonBody, QueryParams};
 
-use super::presented::{OfItem, UserHeader};
+use super::presented::{HeldToken, OfItem, UserHeader};
 use crate::error::{Error, Result};
 use crate::room::{Presented, Room};
 use crate::wire::{Join, Ticket, Wait};
@@ -20,10 +20,11 @@ pub(crate) async fn join(
     State(room): State<Arc<Room>>,
     OfItem(item): OfItem,
     UserHeader(named): UserHeader,
+    HeldToken(token): HeldToken,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let user = one_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
-    let (new, ticket) = room.join(&item, user).await?;
+    let (new, ticket) = room.join(&item, user, token.as_deref()).await?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, answer(&ticket)).into_response())
 }

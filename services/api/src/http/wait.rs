@@ -87,13 +87,15 @@ pub(crate) async fn join(
     headers: HeaderMap,
 ) -> Result<Response> {
     same_site(&headers)?;
-    let user = match presented(&item, &headers).and_then(|presented| room.holder(&presented)) {
+    let held = presented(&item, &headers);
+    let user = match held.as_ref().and_then(|held| room.holder(held)) {
         Some(user) => user,
         None => new_user()?,
     };
     let home = [(LOCATION, format!("/wait/{item}")), (CACHE_CONTROL, "no-store".to_owned())];
     // Whatever went wrong, the page says so.
-    let joined = room.join(&item, user).await.ok();
+    let token = held.as_ref().map(|held| held.token.as_str());
+    let joined = room.join(&item, user, token).await.ok();
     let mut answer = (StatusCode::SEE_OTHER, home).into_response();
     if let Some((_, ticket)) = joined {
         let cookie = cookie(&item, &ticket.token, &headers);

@@ -75,9 +75,21 @@ impl LineView {
         }
         let standing = match view.look(ticket.number) {
             Look::Waiting { position } => Standing::At(Place::Waiting { position }),
-            Look::Over | Look::Beyond => self.resolve(ticket).await?,
+            Look::Over | Look::Beyond => {
+                let standing = self.resolve(ticket).await?;
+                if is_waiting(standing) && view.may_have_lost(ticket.number) {
+                    // Taken back just now, so that the line is another one than before.
+                    view = self.refreshed().await?;
+                }
+                match view.look(ticket.number) {
+                    Look::Waiting { position } if is_waiting(standing) => {
+                        Standing::At(Place::Waiting { position })
+                    }
+                    _ => standing,
+                }
+            }
         };
-        if matches!(standing, Standing::At(Place::Waiting { .. })) {
+        if is_waiting(standing) {
             self.mark(&view, ticket.number);
         }
         Ok((view, standing))
@@ -106,6 +118,10 @@ impl LineView {
             self.core.marks.outside(number);
         }
     }
+}
+
+fn is_waiting(standing: Standing) -> bool {
+    matches!(standing, Standing::At(Place::Waiting { .. }))
 }
 
 impl Life {

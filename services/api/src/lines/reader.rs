@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daegi_domain::{Departed, ItemId, LineState, Number};
+use daegi_domain::{Departed, ItemId, LineState, Number, Reclaimed};
 use daegi_store::{DepartedCursor, LineSnapshot};
 use tokio::time::Instant;
 
@@ -10,7 +10,7 @@ use super::seen::Pages;
 use crate::error::Result;
 use crate::patience::in_time;
 
-/// Reads a line from the store, and remembers how far: departed numbers come once.
+/// Reads a line from the store, and remembers how far: what happened in its middle comes once.
 ///
 /// A line with a long history takes several calls. What was read stays read when a later one
 /// fails, so that a slow store delays the first view but cannot prevent it.
@@ -18,6 +18,7 @@ pub(crate) struct Reader {
     cursor: DepartedCursor,
     base: Number,
     departed: Arc<Departed>,
+    reclaimed: Arc<Reclaimed>,
     pages: Arc<Pages>,
 }
 
@@ -27,6 +28,7 @@ impl Reader {
             cursor: DepartedCursor::default(),
             base: Number(0),
             departed: Arc::default(),
+            reclaimed: Arc::default(),
             pages: Arc::default(),
         }
     }
@@ -40,13 +42,16 @@ impl Reader {
             let Some(mut line) = snapshot else {
                 return Ok(None);
             };
-            self.take_departed(&mut line);
+            self.take_changes(&mut line);
             if !line.more {
-                self.pages = Pages::moved_to(&self.pages, line.frontier, line.tail);
+                let (frontier, tail) = (line.frontier, line.tail);
+                self.pages = Pages::moved_to(&self.pages, &self.reclaimed, frontier, tail);
                 return Ok(Some(View {
-                    state: LineState::of(&line.item, &settings),
+                    state: LineState::of(&line.item, &settings, context.clock.now_ms()),
                     settings,
+                    ahead: line.returning + self.reclaimed.len(),
                     departed: Arc::clone(&self.departed),
+                    reclaimed: Arc::clone(&self.reclaimed),
                     as_of,
                     pages: Arc::clone(&self.pages),
                     line,
@@ -55,19 +60,36 @@ impl Reader {
         }
     }
 
-    /// Another base is another line: what departed from the old one says nothing about it.
-    fn take_departed(&mut self, line: &mut LineSnapshot) {
-        if line.base != self.base {
+    /// Another base is another line, and whoever was away for so long that changes were forgotten
+    /// begins anew, too.
+    fn take_changes(&mut self, line: &mut LineSnapshot) {
+        let told = (line.departed.len() + line.reclaimed.len()) as u64;
+        if line.base != self.base || line.cursor.read - told != self.cursor.read {
             self.base = line.base;
             self.departed = Arc::new(Departed::new(line.base));
+            self.reclaimed = Arc::default();
         }
         self.cursor = line.cursor;
+        self.take_reclaimed(line);
         if self.departed.is_empty() && line.departed.is_empty() {
             return;
         }
         // Views in use keep the old set, so this copies; it is compressed and small.
         let departed = Arc::make_mut(&mut self.departed);
-        line.departed.drain(..).for_each(|number| departed.insert(number));
+        for number in line.departed.drain(..).filter(|number| *number > line.base) {
+            departed.insert(number);
+        }
         departed.forget_below(line.frontier);
+    }
+
+    /// Most lines have lost nobody and pay for a look at two empty sets.
+    fn take_reclaimed(&mut self, line: &mut LineSnapshot) {
+        if self.reclaimed.is_empty() && line.reclaimed.is_empty() {
+            return;
+        }
+        let reclaimed = Arc::make_mut(&mut self.reclaimed);
+        line.reclaimed.drain(..).for_each(|(from, to)| reclaimed.add(from, to));
+        line.departed.iter().for_each(|number| reclaimed.remove(*number));
+        reclaimed.forget_below(line.front);
     }
 }

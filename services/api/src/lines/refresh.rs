@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use daegi_domain::LineState;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use super::core::{Core, Round};
@@ -91,6 +92,7 @@ impl Refresher {
             self.core.marks.leave(&old.pages, &view.pages);
         }
         let moved = was_gone || view.differs_from(&old);
+        self.tell_loss(&old, &view);
         self.core.view.store(Arc::new(view));
         if moved {
             self.core.moves.send_replace(());
@@ -100,6 +102,15 @@ impl Refresher {
     fn forget(&self) {
         if let Some(registry) = self.registry.upgrade() {
             registry.forget(&self.core);
+        }
+    }
+
+    fn tell_loss(&self, old: &View, new: &View) {
+        let item = &self.core.id;
+        match (old.state == LineState::Recovering, new.state == LineState::Recovering) {
+            (false, true) => tracing::warn!(%item, "the line lost people and waits for them"),
+            (true, false) => tracing::info!(%item, "the line goes on"),
+            _ => {}
         }
     }
 

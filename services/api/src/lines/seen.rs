@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use daegi_domain::Number;
 use daegi_domain::liveness::{PAGE_NUMBERS, SeenPage, place};
+use daegi_domain::{Number, Reclaimed};
 
 const WORDS: usize = PAGE_NUMBERS as usize / 64;
 
@@ -16,6 +16,8 @@ const WORDS: usize = PAGE_NUMBERS as usize / 64;
 pub(crate) struct Pages {
     first: u64,
     pages: Vec<Arc<Page>>,
+    /// Those of people who were lost once and wait below the line's base, in order.
+    below: Vec<Arc<Page>>,
 }
 
 /// The marks of one page since the last flush.
@@ -43,15 +45,27 @@ pub(super) struct Taken {
 }
 
 impl Pages {
-    /// Pages for the line from `frontier` to `tail`, and one more for those who join next.
-    pub(super) fn moved_to(old: &Arc<Self>, frontier: Number, tail: Number) -> Arc<Self> {
+    /// Pages for the line from `frontier` to `tail`, one more for those who join next, and those
+    /// of the people who were `reclaimed`.
+    pub(super) fn moved_to(
+        old: &Arc<Self>,
+        reclaimed: &Reclaimed,
+        frontier: Number,
+        tail: Number,
+    ) -> Arc<Self> {
         let first = frontier.0 / PAGE_NUMBERS;
         let end = (tail.0 / PAGE_NUMBERS + 2).max(first + 1);
-        if (first, end) == (old.first, old.first + old.pages.len() as u64) {
+        let below = || reclaimed.pages().filter(|page| *page < first);
+        let is_same = (first, end) == (old.first, old.first + old.pages.len() as u64);
+        if is_same && below().eq(old.below.iter().map(|page| page.index)) {
             return Arc::clone(old);
         }
         let page = |index| old.page(index).cloned().unwrap_or_else(|| Arc::new(Page::new(index)));
-        Arc::new(Self { first, pages: (first..end).map(page).collect() })
+        Arc::new(Self {
+            first,
+            pages: (first..end).map(page).collect(),
+            below: below().map(page).collect(),
+        })
     }
 
     /// Marks a number; false if it is not on these pages.
@@ -61,7 +75,17 @@ impl Pages {
     }
 
     fn page(&self, index: u64) -> Option<&Arc<Page>> {
-        self.pages.get(usize::try_from(index.checked_sub(self.first)?).ok()?)
+        match index.checked_sub(self.first) {
+            Some(at) => self.pages.get(usize::try_from(at).ok()?),
+            None => {
+                let found = self.below.binary_search_by_key(&index, |page| page.index);
+                found.ok().map(|at| &self.below[at])
+            }
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Page>> {
+        self.below.iter().chain(&self.pages)
     }
 }
 
@@ -107,14 +131,14 @@ impl Marks {
     /// Notes the pages that `new` does not carry on.
     pub(super) fn leave(&self, old: &Pages, new: &Pages) {
         let is_left = |page: &&Arc<Page>| new.page(page.index).is_none();
-        lock(&self.left).extend(old.pages.iter().filter(is_left).cloned());
+        lock(&self.left).extend(old.all().filter(is_left).cloned());
     }
 
     /// Takes all marks.
     pub(super) fn take(&self, pages: &Pages) -> Taken {
         let left = std::mem::take(&mut *lock(&self.left));
         let outside = std::mem::take(&mut *lock(&self.outside));
-        let all = left.into_iter().chain(pages.pages.iter().cloned());
+        let all = left.into_iter().chain(pages.all().cloned());
         let (mut seen, from): (Vec<_>, Vec<_>) =
             all.filter_map(|page| Some((page.take()?, page))).unzip();
         seen.extend(SeenPage::of(outside.iter().copied()));
@@ -143,7 +167,11 @@ mod tests {
     const P: u64 = PAGE_NUMBERS;
 
     fn pages(frontier: u64, tail: u64) -> Arc<Pages> {
-        Pages::moved_to(&Arc::default(), Number(frontier), Number(tail))
+        moved(&Arc::default(), frontier, tail)
+    }
+
+    fn moved(old: &Arc<Pages>, frontier: u64, tail: u64) -> Arc<Pages> {
+        Pages::moved_to(old, &Reclaimed::default(), Number(frontier), Number(tail))
     }
 
     fn numbers(taken: &Taken) -> Vec<u64> {
@@ -157,7 +185,7 @@ mod tests {
     #[test]
     fn a_mark_on_an_old_view_is_not_lost() {
         let (marks, old) = (Marks::default(), pages(3 * P, 5 * P));
-        let new = Pages::moved_to(&old, Number(4 * P + 7), Number(6 * P));
+        let new = moved(&old, 4 * P + 7, 6 * P);
         marks.leave(&old, &new);
         assert!(old.mark(Number(3 * P + 1)) && old.mark(Number(4 * P + 9)));
         assert!(new.mark(Number(6 * P)));
@@ -172,7 +200,7 @@ mod tests {
         old.mark(Number(P + 3));
         marks.outside(Number(5));
         let taken = marks.take(&old);
-        let new = Pages::moved_to(&old, Number(9 * P), Number(9 * P));
+        let new = moved(&old, 9 * P, 9 * P);
         marks.put_back(taken, &new);
         assert_eq!(numbers(&marks.take(&new)), [P + 3, 5]);
     }
@@ -182,9 +210,20 @@ mod tests {
         let pages = pages(3 * P + 5, 3 * P + 4);
         assert!(pages.mark(Number(3 * P)) && pages.mark(Number(4 * P)));
         assert!(!pages.mark(Number(3 * P - 1)) && !pages.mark(Number(5 * P)));
-        assert!(Arc::ptr_eq(
-            &pages,
-            &Pages::moved_to(&pages, Number(3 * P + 9), Number(3 * P + 9))
-        ));
+        assert!(Arc::ptr_eq(&pages, &moved(&pages, 3 * P + 9, 3 * P + 9)));
+    }
+
+    #[test]
+    fn people_who_were_lost_once_are_seen_without_a_lock_like_everybody() {
+        let (marks, mut reclaimed) = (Marks::default(), Reclaimed::default());
+        reclaimed.add(Number(2 * P), Number(3 * P + 1));
+        let (frontier, tail) = (Number(900 * P), Number(900 * P));
+        let old = Pages::moved_to(&Arc::default(), &reclaimed, frontier, tail);
+        assert!(old.mark(Number(2 * P + 5)) && old.mark(Number(3 * P)) && old.mark(frontier));
+        assert!(!old.mark(Number(4 * P)));
+        reclaimed.forget_below(Number(3 * P));
+        let new = Pages::moved_to(&old, &reclaimed, frontier, tail);
+        marks.leave(&old, &new);
+        assert_eq!(numbers(&marks.take(&new)), [2 * P + 5, 3 * P, 900 * P]);
     }
 }

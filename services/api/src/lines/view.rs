@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use daegi_domain::{Departed, LineState, Millis, Number, Settings, line};
+use daegi_domain::{Departed, LineState, Millis, Number, Reclaimed, Settings, line};
 use daegi_store::LineSnapshot;
 use tokio::time::Instant;
 
@@ -8,12 +8,16 @@ use super::seen::Pages;
 
 /// What was known of a line at one moment. Never changed, only replaced.
 pub(crate) struct View {
-    /// As the store told it, without the departed numbers.
+    /// As the store told it, without what happened in its middle.
     pub(crate) line: LineSnapshot,
     pub(crate) settings: Settings,
     pub(crate) state: LineState,
+    /// How many are served before the frontier.
+    pub(super) ahead: u64,
     /// All that departed and still matter.
     pub(super) departed: Arc<Departed>,
+    /// All who were lost once and wait below the base.
+    pub(super) reclaimed: Arc<Reclaimed>,
     /// When the store was asked: everything before that moment is in here.
     pub(super) as_of: Instant,
     pub(super) pages: Arc<Pages>,
@@ -34,15 +38,31 @@ impl View {
     pub(super) fn look(&self, number: Number) -> Look {
         let line = &self.line;
         if number < line.valid_from || number < line.frontier {
-            Look::Over
+            self.look_back(number)
         } else if number > line.tail {
             Look::Beyond
         } else if self.departed.contains(number) {
             Look::Over
         } else {
-            let position = line::position(line.returning, line.frontier, &self.departed, number);
+            let position = line::position(self.ahead, line.frontier, &self.departed, number);
             Look::Waiting { position }
         }
+    }
+
+    /// The same for a number that is not in the line, unless it was lost once and is back.
+    fn look_back(&self, number: Number) -> Look {
+        if self.reclaimed.contains(number) {
+            let position = self.line.returning + self.reclaimed.count_below(number) + 1;
+            Look::Waiting { position }
+        } else {
+            Look::Over
+        }
+    }
+
+    /// Whether somebody who waits with this number was lost once, and this view does not know yet.
+    pub(super) fn may_have_lost(&self, number: Number) -> bool {
+        let line = &self.line;
+        (number <= line.base && !self.reclaimed.contains(number)) || number > line.tail
     }
 
     /// How many people wait, wherever they stand.
@@ -59,7 +79,8 @@ impl View {
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         let shown = |view: &Self| {
             let line = &view.line;
-            (line.valid_from, line.frontier, line.returning, view.departed.len(), view.state)
+            let fronts = (line.valid_from, line.front, line.frontier);
+            (fronts, line.returning, view.departed.len(), view.reclaimed.len(), view.state)
         };
         shown(self) != shown(other)
     }

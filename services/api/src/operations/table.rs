@@ -71,7 +71,7 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 fn join() -> Operation {
     Operation::new(("post", LINE), ("join", "Join the line"), queue::join)
-        .about("Gives a place at the end of the line, or finds the one the person has: joining again returns the same token and the same place.")
+        .about("Gives a place at the end of the line, or finds the one the person has: joining again returns the same token and the same place. Whoever presents their token as `Authorization: Bearer` has its place even if the store lost it.")
         .with([ITEM, USER])
         .takes::<Join>(false)
         .answers(ticket(201, "A new place."))
@@ -82,7 +82,7 @@ fn join() -> Operation {
 
 fn poll() -> Operation {
     Operation::new(("get", TICKET), ("poll", "Ask where a ticket stands"), queue::poll)
-        .about("Ask again after `pollAfterMs`, or let the answer be held back with `waitMs`. Asking also tells that the person is still there.")
+        .about("Ask again after `pollAfterMs`, or let the answer be held back with `waitMs`. Asking also tells that the person is still there, and after the store lost data it puts them back at their place: until then the answer may be 503, and the line is `RECOVERING` for a while.")
         .with([ITEM, TOKEN, WAIT, USER])
         .answers(ticket(200, "The ticket as it is now."))
         .fails(ANY_TICKET)

@@ -9,6 +9,9 @@ use crate::wire;
 /// How far the time to the next poll is spread, so that people who came together do not stay so.
 const JITTER: f64 = 0.2;
 
+/// The longest time to the next poll while a line waits for people it lost.
+const RECOVERING_MS: u64 = 5_000;
+
 /// What became of a ticket, as people are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
@@ -29,14 +32,14 @@ impl Found {
         }
     }
 
-    /// What can be told of a standing; the rest is an error. A genuine number that the line has
-    /// never given is from a line that was lost: for the person, it was restarted.
+    /// What can be told of a standing; the rest is an error.
     pub(super) fn told(standing: Standing, now: Millis) -> Result<Self> {
         match standing {
             Standing::At(place) => Ok(Self::of(place, now)),
             Standing::Ended(reason) => Ok(Self::Ended(reason)),
-            Standing::Restarted | Standing::Unknown => Err(Error::Restarted),
+            Standing::Restarted => Err(Error::Restarted),
             Standing::NotFound => Err(Error::ItemNotFound),
+            Standing::Forgotten => Err(Error::Forgotten),
         }
     }
 
@@ -78,12 +81,17 @@ impl Room {
         let now = self.clock.now_ms();
         let moves = view.state == LineState::Open;
         let eta = view.line.rate.eta(now, position).filter(|_| moves);
+        let wait = poll_after_ms(eta, view.line.item.policy.grace_seconds);
         wire::Ticket {
             position,
             // The position may be newer than the view.
             waiting_count: bare.waiting_count.max(position),
             eta_seconds: eta,
-            poll_after_ms: poll_after_ms(eta, view.line.item.policy.grace_seconds),
+            poll_after_ms: match view.state {
+                // Whoever was lost is to be back soon.
+                LineState::Recovering => wait.min(RECOVERING_MS),
+                _ => wait,
+            },
             ..bare
         }
     }

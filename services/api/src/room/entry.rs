@@ -1,5 +1,5 @@
 use daegi_domain::{ItemId, Number, PassError, Ticket, TokenError, UserId};
-use daegi_store::Standing;
+use daegi_store::{Place, Reentry, Standing};
 
 use super::Room;
 use super::answer::Found;
@@ -13,25 +13,32 @@ pub(crate) enum Proof {
     Pass(String),
 }
 
+type Read = (UserId, Number, Option<Reentry>);
+
 impl Room {
     /// Whether the holder of a token or a pass may be inside now. A genuine pass is not enough:
     /// the entry may have been completed or given back since it was signed.
     pub(crate) async fn verify(&self, item: &ItemId, proof: Proof) -> Result<Verdict> {
-        let (user, number) = match self.read(item, &proof) {
+        let (user, number, entry) = match self.read(item, &proof) {
             Ok(holder) => holder,
             Err(reason) => return Ok(Verdict::refused(reason)),
         };
         let now = self.clock.now_ms();
-        let ticket = [(user.clone(), number)];
-        let standings = in_time("resolve", self.store.resolve(item, &ticket, now)).await?;
-        // One ticket, one standing.
-        let standing = standings.first().copied().unwrap_or(Standing::Unknown);
+        let ticket = Ticket { item: item.clone(), user, number };
+        let standing = match (self.ask_store(&ticket).await?, entry) {
+            // Nobody who waits has a pass, unless the store lost that they were let in.
+            (Standing::At(Place::Waiting { .. }), Some(entry)) => {
+                in_time("reenter", self.store.reenter(item, &entry, now)).await?
+            }
+            (standing, _) => standing,
+        };
         Ok(match Found::told(standing, now) {
-            Ok(Found::Entered { expires_at, .. }) => Verdict::valid(user, expires_at),
+            Ok(Found::Entered { expires_at, .. }) => Verdict::valid(ticket.user, expires_at),
             Ok(Found::Waiting { .. }) => Verdict::refused(Reason::Waiting),
             Ok(Found::Ended(reason)) => Verdict::refused(reason.into()),
             Err(Error::ItemNotFound) => Verdict::refused(Reason::ItemNotFound),
-            Err(_) => Verdict::refused(Reason::LineRestarted),
+            Err(Error::Restarted) => Verdict::refused(Reason::LineRestarted),
+            Err(error) => return Err(error),
         })
     }
 
@@ -49,16 +56,20 @@ impl Room {
         }
     }
 
-    fn read(&self, item: &ItemId, proof: &Proof) -> std::result::Result<(UserId, Number), Reason> {
+    /// Who holds it, with which number, and the entry that a pass is proof of.
+    fn read(&self, item: &ItemId, proof: &Proof) -> std::result::Result<Read, Reason> {
         match proof {
             Proof::Token(token) => {
                 let ticket = self.ticket_keys.verify(item, token).map_err(Reason::from)?;
                 let Ticket { user, number, .. } = ticket;
-                Ok((user, number))
+                Ok((user, number, None))
             }
             Proof::Pass(pass) => {
                 let claims = self.pass_keys.verify(item, pass, self.clock.now_ms())?;
-                Ok((claims.sub, claims.num))
+                let (user, number) = (claims.sub, claims.num);
+                let (at, expires_at) = (claims.iat * 1000, claims.exp * 1000);
+                let entry = Reentry { user: user.clone(), number, at, expires_at };
+                Ok((user, number, Some(entry)))
             }
         }
     }

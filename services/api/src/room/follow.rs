@@ -13,7 +13,6 @@ use super::{Presented, Room};
 use crate::error::{Error, Result};
 use crate::lines::LineView;
 use crate::meters::STREAMS;
-use crate::patience::in_a_second;
 use crate::wire;
 
 /// Nobody hears more often that the place has changed; a turn or a line state is told at once.
@@ -90,7 +89,7 @@ impl Room {
     ) -> Result<Follower> {
         let ticket = self.believe(&presented)?;
         let counted = self.count(kind)?;
-        let line = in_a_second(self.lines.view(&ticket.item)).await?;
+        let line = self.line_of(&ticket).await?;
         // Before the first look, so that no change falls between both.
         let moves = line.moves();
         let first = self.look(&line, &ticket).await?;

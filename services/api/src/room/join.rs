@@ -8,8 +8,18 @@ use crate::patience::{in_a_second, in_time};
 use crate::wire;
 
 impl Room {
-    /// Takes a place in the line, or finds the one the person has. Says whether it is new.
-    pub(crate) async fn join(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
+    /// Takes a place in the line, or finds the one the person has. Says whether it is new. Whoever
+    /// presents their token has that place even if the store lost it.
+    pub(crate) async fn join(
+        &self,
+        item: &ItemId,
+        user: UserId,
+        token: Option<&str>,
+    ) -> Result<(bool, wire::Ticket)> {
+        let held = token.and_then(|token| self.ticket_keys.verify(item, token).ok());
+        if let Some(ticket) = held.filter(|ticket| ticket.user == user) {
+            self.remember(&ticket).await?;
+        }
         let joined = self.join_line(item, user).await;
         if !item.is_reserved() {
             self.meters.joined(joined.as_ref().map(|(new, _)| *new));
@@ -33,6 +43,13 @@ impl Room {
                 Ok((new, self.ticket_json(&ticket, token, &view, found)))
             }
         }
+    }
+
+    /// Puts a person back whom the store lost, so that joining finds them. Anything else that may
+    /// have become of the ticket is no hindrance to joining.
+    async fn remember(&self, ticket: &Ticket) -> Result<()> {
+        let line = self.line_of(ticket).await?;
+        in_a_second(line.find(ticket)).await.map(drop)
     }
 
     /// Leaves the line or gives the entry back. Leaving twice is leaving.

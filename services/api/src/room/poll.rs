@@ -2,13 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{ItemId, ItemName, LineState, Look, Ticket};
+use daegi_store::Standing;
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::Found;
 use super::{Presented, Room};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lines::{LineView, View};
-use crate::patience::in_a_second;
+use crate::patience::{in_a_second, in_time};
 use crate::wire;
 
 /// How often a person who is kept waiting for news counts as seen. Half the shortest grace
@@ -48,7 +49,7 @@ impl Room {
     /// Where a ticket stands. Somebody who waits may be kept up to `wait`, until that changes.
     pub(crate) async fn poll(&self, presented: &Presented, wait: Duration) -> Result<wire::Ticket> {
         let ticket = self.believe(presented)?;
-        let line = in_a_second(self.lines.view(&ticket.item)).await?;
+        let line = self.line_of(&ticket).await?;
         let Sight { view, found } = if wait.is_zero() {
             self.look(&line, &ticket).await?
         } else {
@@ -78,9 +79,39 @@ impl Room {
     }
 
     pub(super) async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {
-        let (view, standing) = in_a_second(line.find(ticket)).await?;
+        let (view, standing) = match in_a_second(line.find(ticket)).await {
+            Err(Error::ItemNotFound) => return Err(self.without_item(ticket).await),
+            found => found?,
+        };
         let found = Found::told(standing, self.clock.now_ms())?;
         Ok(Sight { view, found })
+    }
+
+    /// The line of a genuine ticket.
+    pub(super) async fn line_of(&self, ticket: &Ticket) -> Result<Arc<LineView>> {
+        match in_a_second(self.lines.view(&ticket.item)).await {
+            Err(Error::ItemNotFound) => Err(self.without_item(ticket).await),
+            line => line,
+        }
+    }
+
+    /// What to tell somebody whose item is not there. One that was taken out has left a trace; one
+    /// without a trace was lost together with the line, and its people are to keep asking.
+    async fn without_item(&self, ticket: &Ticket) -> Error {
+        match self.ask_store(ticket).await {
+            Ok(Standing::NotFound) => Error::ItemNotFound,
+            Ok(_) => Error::Forgotten,
+            Err(error) => error,
+        }
+    }
+
+    /// What became of one ticket.
+    pub(super) async fn ask_store(&self, ticket: &Ticket) -> Result<Standing> {
+        let (now, asked) = (self.clock.now_ms(), [(ticket.user.clone(), ticket.number)]);
+        let standings = self.store.resolve(&ticket.item, &asked, now);
+        let standings = in_time("resolve", standings).await?;
+        // One ticket, one standing.
+        Ok(standings.first().copied().unwrap_or(Standing::Forgotten))
     }
 
     /// Subscribes before the first look, so that no change falls between both.

@@ -106,7 +106,7 @@ impl World {
 
     /// Lets people in, as the leader does.
     pub(crate) async fn admit(&self, item: &str, people: u32) {
-        let epoch = self.store.begin_term().await.unwrap();
+        let epoch = self.store.begin_term(0).await.unwrap();
         let now = self.clock.now_ms();
         let done = self.store.admit(epoch, &id(item), people, 1_000_000, now).await.unwrap();
         assert_eq!(done.admitted, people, "{done:?}");

@@ -76,17 +76,6 @@ async fn a_removed_item_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_number_the_line_never_gave_is_from_a_line_that_was_lost() {
-    let world = World::with_item("concert").await;
-    let mut ticket =
-        world.keys.verify(&id("concert"), &world.token("concert", "kim").await).unwrap();
-    ticket.number = daegi_domain::Number(ticket.number.0 + 5);
-    let token = world.keys.token(&ticket);
-    world.poll("concert", &token).await.is_problem(410, "LINE_RESTARTED");
-    world.end().await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_line_nobody_asks_for_is_dropped_and_comes_back_when_asked() {
     let world = World::with_item("concert").await;
     let token = world.token("concert", "kim").await;

@@ -15,6 +15,7 @@ mod poll;
 mod probe;
 mod process;
 mod reading;
+mod recovery;
 mod redis;
 mod socket;
 mod stream;

@@ -11,8 +11,8 @@ use daegi_domain::{
 };
 use daegi_store::{
     Admission, Catalogue, Counts, DepartedCursor, Epoch, Error, Expiry, Joined, Leases,
-    LineSnapshot, MemoryStore, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Result,
-    Standing, Store, Sweep,
+    LineSnapshot, MemoryStore, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry,
+    Replica, Result, Standing, Store, Sweep,
 };
 
 /// How the store is.
@@ -46,6 +46,16 @@ impl Probe {
 
     pub(crate) fn set_mood(&self, mood: Mood) {
         *self.mood.lock().unwrap() = mood;
+    }
+
+    /// What a replica has that gets nothing from now on.
+    pub(crate) fn replica(&self) -> Replica {
+        self.inner.replica()
+    }
+
+    /// Loses everything but what the replica has.
+    pub(crate) fn lose(&self, replica: Option<Replica>) {
+        self.inner.lose(replica);
     }
 
     /// How often this was called.
@@ -168,6 +178,11 @@ impl Store for Probe {
         self.inner.resolve(id, tickets, now).await
     }
 
+    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
+        self.gate("reenter").await?;
+        self.inner.reenter(id, entry, now).await
+    }
+
     async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
         self.gate("leave").await?;
         self.inner.leave(id, user, number, now).await
@@ -190,8 +205,8 @@ impl Store for Probe {
         self.inner.counts(ids).await
     }
 
-    async fn begin_term(&self) -> Result<Epoch> {
-        self.inner.begin_term().await
+    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
+        self.inner.begin_term(now).await
     }
 
     async fn active_lines(&self) -> Result<Vec<ItemId>> {

@@ -63,7 +63,7 @@ async fn a_token_is_good_for_its_person_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_genuine_token_of_an_item_that_is_gone_finds_nothing() {
+async fn a_genuine_token_of_an_item_without_a_trace_is_of_an_item_that_was_lost() {
     let world = World::with_item("concert").await;
     let token = world.token("concert", "kim").await;
     let other = World::cold();
@@ -75,7 +75,7 @@ async fn a_genuine_token_of_an_item_that_is_gone_finds_nothing() {
         number: daegi_domain::Number(7),
     };
     let token = other.keys.token(&ticket);
-    other.poll("nowhere", &token).await.is_problem(404, "ITEM_NOT_FOUND");
+    other.poll("nowhere", &token).await.is_problem(503, "UNAVAILABLE");
     other.end().await;
     world.end().await;
 }

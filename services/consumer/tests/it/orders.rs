@@ -14,7 +14,7 @@ async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
     let (store, settings) = (&pod.store, pod.store.settings().await.unwrap());
     store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
     let joined = store.join(&concert, users, &settings, now).await.unwrap();
-    let epoch = store.begin_term().await.unwrap();
+    let epoch = store.begin_term(0).await.unwrap();
     store.admit(epoch, &concert, 10, 1_000, now).await.unwrap();
     let ticket = |(joined, user): (Joined, &UserId)| match joined {
         Joined::At { number, .. } => Ticket { item: item("concert"), user: user.clone(), number },

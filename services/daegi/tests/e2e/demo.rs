@@ -15,8 +15,8 @@ use daegi_testkit::{Process, eventually, free_port};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::process::signal;
 use crate::room::Room;
+use daegi_testkit::process::signal;
 
 const SOON: Duration = Duration::from_secs(60);
 

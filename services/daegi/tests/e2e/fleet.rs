@@ -85,20 +85,6 @@ async fn is_seen_from(replica: &Member, schedulers: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scheduler_that_gets_sigterm_hands_over_at_once() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
-    let fleet = Fleet::new(&redis);
-    let first = fleet.start("daegi-scheduler");
-    first.ready().await;
-    eventually(Duration::from_secs(30), "the first leads", || first.leads()).await;
-    let second = fleet.start("daegi-scheduler");
-    second.ready().await;
-    assert!(!second.leads().await);
-    assert_eq!(first.terminate().code(), Some(0));
-    eventually(Duration::from_secs(10), "the second leads", || second.leads()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_disagrees_about_partitions_refuses_to_start() {
     let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
     let scheduler = Fleet::new(&redis).start("daegi-scheduler");

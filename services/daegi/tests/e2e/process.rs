@@ -1,9 +1,10 @@
 //! The binary as a process: what it prints, how it ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use daegi_testkit::process::signal;
 use daegi_testkit::{Process, free_port};
 
 fn daegi(args: &[&str]) -> Command {
@@ -125,9 +126,4 @@ fn started() -> (Process, String) {
     // Somebody must read on, or a later line would meet a closed pipe.
     std::thread::spawn(move || lines.read_to_string(&mut String::new()));
     (child, banner)
-}
-
-pub(crate) fn signal(child: &Child, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
-    assert!(status.unwrap().success());
 }

@@ -42,7 +42,7 @@ async fn a_consumer_takes_over_from_one_that_is_killed_and_nothing_takes_effect_
     let mut consumers =
         vec![fleet.ready("daegi-consumer").await, fleet.ready("daegi-consumer").await];
     let crowd = Crowd::inside(&fleet, &scheduler, &mut catalogue).await;
-    let mut version = both_work(&fleet, &consumers, &catalogue).await;
+    let mut version = both_work(&consumers, &catalogue).await;
 
     let (killed_in, mut killed_at) = (chance.usize(2..ROUNDS - 2), Instant::now());
     for round in 0..ROUNDS {
@@ -101,7 +101,7 @@ async fn a_consumer_that_is_killed_while_it_waits_for_the_store_has_committed_no
     redis.stop();
     catalogue.publish(&items_at(2, &catalogue)).await;
     eventually(SOON, "it cannot do what it read", async || {
-        metric(&fleet, &consumer, meters::RETRIES).await > 0
+        consumer.metric(meters::RETRIES).await > 0.0
     })
     .await;
     tokio::time::sleep(COMMIT).await;
@@ -114,16 +114,16 @@ async fn a_consumer_that_is_killed_while_it_waits_for_the_store_has_committed_no
 }
 
 /// Publishes until both have done something, and returns the version the items are at.
-async fn both_work(fleet: &Fleet, consumers: &[Member], catalogue: &Catalogue) -> u64 {
+async fn both_work(consumers: &[Member], catalogue: &Catalogue) -> u64 {
     let mut version = 0;
     for consumer in consumers {
-        let before = applied(fleet, consumer).await;
+        let before = applied(consumer).await;
         eventually(SOON, "this one has something to do", || {
             version += 1;
             let records = items_at(version, catalogue);
             async move {
                 catalogue.publish(&records).await;
-                applied(fleet, consumer).await > before
+                applied(consumer).await > before
             }
         })
         .await;
@@ -138,15 +138,6 @@ fn are_at(version: u64, items: &BTreeMap<String, Value>) {
     }
 }
 
-async fn applied(fleet: &Fleet, consumer: &Member) -> u64 {
-    metric(fleet, consumer, meters::APPLIED).await
-}
-
-/// The sum of a counter over its labels.
-async fn metric(fleet: &Fleet, consumer: &Member, name: &str) -> u64 {
-    let answer = fleet.http.get(format!("{}/metrics", consumer.internal)).send().await.unwrap();
-    let text = answer.text().await.unwrap();
-    let lines = text.lines().filter(|line| line.starts_with(name));
-    let counts = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
-    counts.sum()
+async fn applied(consumer: &Member) -> f64 {
+    consumer.metric(meters::APPLIED).await
 }

@@ -8,7 +8,7 @@ use daegi_testkit::{Redis, eventually};
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-pub(crate) const ADMIN_TOKEN: &str = "admin-token-of-the-tests";
+pub(crate) use daegi_testkit::fleet::ADMIN_TOKEN;
 
 /// A running waiting room. Ends with the test.
 pub(crate) struct Room {

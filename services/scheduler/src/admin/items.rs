@@ -27,7 +27,8 @@ type Id = PathParams<ItemId>;
 pub(super) async fn list(State(admin): Context) -> Answer<Json<Items>> {
     let settings = ask(admin.store.settings()).await?;
     let items = ask(admin.store.items()).await?.into_iter();
-    let items = items.map(|item| ItemView::new(item, &settings)).collect();
+    let now = admin.clock.now_ms();
+    let items = items.map(|item| ItemView::new(item, &settings, now)).collect();
     Ok(Json(Items { items }))
 }
 

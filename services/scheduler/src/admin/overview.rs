@@ -181,7 +181,7 @@ impl Admin {
     }
 
     fn line_view(&self, item: Item, counts: &Counts, settings: &Settings, at: Millis) -> LineView {
-        let line_state = LineState::of(&item, settings);
+        let line_state = LineState::of(&item, settings, at);
         let waiting_count = counts.waiting + counts.returning;
         let speed = self.lookout.admitted_per_second(&item.id, counts.totals.admitted, at);
         LineView {

@@ -38,7 +38,7 @@ async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Ans
         let before = before.ok_or_else(|| AdminError::NoItem(id.clone()))?;
         let policy = merged(&before.policy, changes)?;
         match ask(admin.store.set_policy(id, &policy, before.revision)).await? {
-            PolicyChange::Changed(item) => return Ok((before, item)),
+            PolicyChange::Changed(item) => return Ok((before, *item)),
             PolicyChange::Conflict => {}
             PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),
         }

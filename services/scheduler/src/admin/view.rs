@@ -1,6 +1,6 @@
 //! An item as operators see it.
 
-use daegi_domain::{Item, ItemId, ItemName, LineState, Policy, Settings};
+use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings};
 use serde::Serialize;
 
 use super::{Admin, Answer, ask};
@@ -20,9 +20,9 @@ pub(super) struct ItemView {
 }
 
 impl ItemView {
-    pub(super) fn new(item: Item, settings: &Settings) -> Self {
+    pub(super) fn new(item: Item, settings: &Settings, now: Millis) -> Self {
         Self {
-            line_state: LineState::of(&item, settings),
+            line_state: LineState::of(&item, settings, now),
             item_id: item.id,
             item_name: item.name,
             remain_count: item.stock,
@@ -37,6 +37,6 @@ impl ItemView {
     /// With the settings of now, because the state of a line depends on the quota.
     pub(super) async fn now(admin: &Admin, item: Item) -> Answer<Self> {
         let settings = ask(admin.store.settings()).await?;
-        Ok(Self::new(item, &settings))
+        Ok(Self::new(item, &settings, admin.clock.now_ms()))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use daegi_domain::{
     ItemId, LineEvent, Ticket, TicketKeys, TokenActivated, TokenClosed, Topic, Topics,
 };
+use daegi_kafka::record::{EPOCH, SEQUENCE};
 use daegi_kafka::{Handed, Publisher, Record, Result, Stretch};
 use daegi_runtime::Config;
 use daegi_store::OutboxBatch;
@@ -108,7 +109,7 @@ impl Passage<'_> {
 impl Told {
     pub(super) fn of(batches: &[OutboxBatch]) -> Self {
         let mut all = Self::default();
-        for (_, event) in told(batches) {
+        for (_, _, event) in told(batches) {
             match event {
                 LineEvent::Activated { .. } => all.activated += 1,
                 LineEvent::Closed { .. } => all.closed += 1,
@@ -120,7 +121,13 @@ impl Told {
 
 impl Bridge {
     fn records(&self, batches: &[OutboxBatch]) -> impl Iterator<Item = Result<Record>> {
-        told(batches).map(|(item, event)| self.record(item, event))
+        told(batches).map(|(batch, place, event)| {
+            let record = self.record(&batch.item, event)?.with(SEQUENCE, &sequence(batch, place));
+            Ok(match batch.epoch {
+                Some(epoch) => record.with(EPOCH, &epoch.0.to_string()),
+                None => record,
+            })
+        })
     }
 
     fn record(&self, item: &ItemId, event: &LineEvent) -> Result<Record> {
@@ -141,7 +148,16 @@ impl Bridge {
 }
 
 /// Events that others are told of, in order: a pod's warm-up is nobody else's business.
-fn told(batches: &[OutboxBatch]) -> impl Iterator<Item = (&ItemId, &LineEvent)> {
+fn told(batches: &[OutboxBatch]) -> impl Iterator<Item = (&OutboxBatch, usize, &LineEvent)> {
     let public = batches.iter().filter(|batch| !batch.item.is_reserved());
-    public.flat_map(|batch| batch.events.iter().map(|event| (&batch.item, event)))
+    public.flat_map(|batch| {
+        batch.events.iter().enumerate().map(move |(place, event)| (batch, place, event))
+    })
+}
+
+/// Where an event stands in the outbox, as text that sorts: `token.activated` and `token.closed` are
+/// two topics, and a reader of both cannot tell from times what came first.
+fn sequence(batch: &OutboxBatch, place: usize) -> String {
+    let (time, count) = batch.id.split_once('-').unwrap_or((&batch.id, "0"));
+    format!("{time:0>16}-{count:0>8}-{place:04}")
 }

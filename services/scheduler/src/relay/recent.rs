@@ -61,7 +61,12 @@ mod tests {
                 expires_at: at + 1,
             };
             let item = ItemId::parse("concert").unwrap();
-            OutboxBatch { id: from.to_string(), item, events: (from..to).map(event).collect() }
+            OutboxBatch {
+                id: from.to_string(),
+                item,
+                epoch: None,
+                events: (from..to).map(event).collect(),
+            }
         };
         let recent = Recent::default();
         recent.note(&[batch(200, 300), batch(300, 310)]);

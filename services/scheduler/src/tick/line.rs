@@ -81,7 +81,7 @@ impl LineRound {
 
     /// The script checks the item again, atomically with the admission itself.
     fn quota(&self, item: &Item) -> u32 {
-        match LineState::of(item, &self.settings) {
+        match LineState::of(item, &self.settings, self.now) {
             LineState::Open => self.settings.quota(item),
             LineState::Paused
             | LineState::SoldOut

@@ -101,10 +101,10 @@ async fn only_one_of_two_leads_and_the_other_takes_over_when_it_ends() {
     let ready = async || second.health.check().is_ok();
     eventually(SOON, "the second stands by", ready).await;
     assert!(!second.leadership.is_leading());
-    assert_eq!(first.epoch(), Some(Epoch(1)));
+    let epoch = first.epoch().unwrap();
     first.stop().await;
     second.leads().await;
-    assert_eq!(second.epoch(), Some(Epoch(2)));
+    assert!(second.epoch() > Some(epoch));
     second.stop().await;
 }
 
@@ -118,7 +118,7 @@ async fn a_leader_that_the_store_refuses_steps_down_and_may_lead_again() {
     store.join(&item("concert"), &[user("kim")], &settings, now).await.unwrap();
     let replica = Replica::start(&store);
     replica.leads().await;
-    let stolen = store.begin_term().await.unwrap();
+    let stolen = store.begin_term(0).await.unwrap();
     let again = async || replica.epoch().is_some_and(|epoch| epoch > stolen);
     eventually(SOON, "a new term", again).await;
     let standing = replica.leadership.standing();

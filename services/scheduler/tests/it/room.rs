@@ -63,7 +63,7 @@ impl Room {
 
     pub(crate) async fn with_outbox(quota: u32, outbox_max: u64) -> Self {
         let store = store(quota);
-        let epoch = store.begin_term().await.unwrap();
+        let epoch = store.begin_term(0).await.unwrap();
         Self {
             ticker: Ticker::new(store.clone(), epoch, outbox_max),
             clock: Clock::manual(START),

@@ -163,7 +163,7 @@ async fn a_stale_leader_changes_nothing() {
     let mut room = Room::open(5).await;
     room.put("concert", 100, "{}").await;
     room.join("concert", &["kim"]).await;
-    room.store.begin_term().await.unwrap();
+    room.store.begin_term(0).await.unwrap();
     let refused = room.try_tick().await;
     assert!(matches!(refused, Err(Error::StaleEpoch(1))), "{refused:?}");
     assert_eq!(room.counts("concert").await.waiting, 1);

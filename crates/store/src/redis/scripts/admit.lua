@@ -8,7 +8,8 @@
 if is_stale(ARGV[1]) then return STALE end
 local quota, outbox_max, now, chunk = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
-  'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds')
+  'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds', 'base',
+  'recoveringUntil', 'behindUntil')
 if not item.id then return {0, 0, quota, 0, 0} end
 
 local outbox_room = outbox_max - tonumber(redis.call('GET', OUTBOX_EVENTS) or '0')
@@ -23,7 +24,8 @@ if item.through ~= '0' then
   quota = math.max(0, quota - tonumber(item.through))
   redis.call('HSET', ITEM, 'through', '0')
 end
-if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1' then
+if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1'
+  or tonumber(item.recoveringUntil or '0') > now then
   return {0, 0, quota, 0, 0}
 end
 
@@ -31,6 +33,14 @@ local seen = function() return true end
 if grace > 0 then seen = seen_since(oldest, tonumber(ARGV[6])) end
 local ttl, keep = tonumber(item.passTtlSeconds), tonumber(item.missedKeepSeconds) * 1000
 
+-- How many of the line may be served: nobody behind the base while those who were lost may still
+-- come back.
+local function servable()
+  if tonumber(item.behindUntil or '0') <= now then return redis.call('ZCARD', WAITING) end
+  return redis.call('ZCOUNT', WAITING, '-inf', item.base)
+end
+
+local began, left_below = tonumber(item.base or '0'), {}
 local free = math.min(quota, room(item, inside_count()), outbox_room)
 local admitted, missed = 0, 0
 
@@ -44,14 +54,15 @@ local function put_aside(user, number)
   missed = missed + 1
 end
 
--- Serves the front of a queue until the quota or the chunk is used up or the queue is empty. As
--- many are taken as can be let in; the places of those put aside go to the next round.
-local function serve(queue)
-  while admitted < free and admitted + missed < chunk do
-    local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed))
-    if #people == 0 then return end
+-- Serves the front of a queue, at most so many, until the quota or the chunk is used up. As many are
+-- taken as can be let in; the places of those put aside go to the next round.
+local function serve(queue, most)
+  while most > 0 and admitted < free and admitted + missed < chunk do
+    local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed, most))
+    most = most - #people / 2
     for i = 1, #people, 2 do
       local user, n = people[i], people[i + 1]
+      if queue == WAITING and tonumber(n) <= began then left_below[#left_below + 1] = n end
       if seen(tonumber(n)) then
         enter(user, n, now, ttl)
         admitted = admitted + 1
@@ -62,9 +73,10 @@ local function serve(queue)
   end
 end
 
-serve(RETURNING)
-serve(WAITING)
+serve(RETURNING, redis.call('ZCARD', RETURNING))
+serve(WAITING, servable())
+if #left_below > 0 then redis.call('RPUSH', DEPARTED, unpack(left_below)) end
 if admitted + missed > 0 then moved(admitted + missed, now) end
-write_down(now, item.id)
-local left = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING)
+write_down(now, item.id, ARGV[1])
+local left = servable() + redis.call('ZCARD', RETURNING)
 return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}

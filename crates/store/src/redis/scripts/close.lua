@@ -1,11 +1,21 @@
--- Ends a living ticket: the person leaves, or the order is closed.
+-- Ends a living ticket: the person leaves, or the order is closed. One that was lost ends, too, so
+-- that nobody takes it back later. One whose time is up ends for that reason, also before the leader
+-- has noticed: the person was told so.
 -- ARGV: 1 now · 2 user · 3 number · 4 reason · 5 'entered' to end entries only, 'any' otherwise
 -- Reply: 1, or 0 if the ticket had ended already
 local now, user, number, reason = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
+local alive = 1
 local function took_out()
-  if parse_entry(redis.call('HGET', ENTERED, user)) == number then
+  local inside, _, expires = parse_entry(redis.call('HGET', ENTERED, user))
+  if inside == number then
+    if expires <= now then alive, reason = 0, 'E' end
     forget_entry(user)
+    return true
+  end
+  local item = losses()
+  if item.removed == '0' and has_lost(item, user, number, now) then
+    redis.call('HINCRBY', ITEM, 'joined', 1)
     return true
   end
   if ARGV[5] == 'entered' then return false end
@@ -13,10 +23,11 @@ local function took_out()
     depart(user, number)
   elseif tonumber(redis.call('ZSCORE', RETURNING, user) or nil) == number then
     redis.call('ZREM', RETURNING, user)
-  elseif parse_missed(redis.call('HGET', MISSED, user)) == number then
-    forget_missed(user)
   else
-    return false
+    local missed, deadline = parse_missed(redis.call('HGET', MISSED, user))
+    if missed ~= number then return false end
+    if deadline <= now then alive, reason = 0, 'A' end
+    forget_missed(user)
   end
   return true
 end
@@ -24,4 +35,4 @@ end
 if not took_out() then return 0 end
 close(user, number, reason, now)
 write_down(now, redis.call('HGET', ITEM, 'id'))
-return 1
+return alive

@@ -1,13 +1,14 @@
 -- Ends entries and missed turns whose time is up, forgets what is old, retires an empty line.
--- ARGV: 1 epoch · 2 now · 3 most people per call · 4 id
+-- ARGV: 1 epoch · 2 now · 3 most people per call · 4 id · 5 how long a line waits for people it lost
 -- Reply: {expired, abandoned, 0|1 more, 0|1 active}
 if is_stale(ARGV[1]) then return STALE end
 local now, chunk, id = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local item = item_fields('id', 'tail')
+local item = item_fields('id', 'tail', 'removed', 'run')
 if not item.id then
   redis.call('SREM', ACTIVE, id)
   return {0, 0, 0, 0}
 end
+if item.removed == '0' then item = notice_loss(item.run, now, tonumber(ARGV[5])) or item end
 
 local function end_due(people, untils, parse, reason, limit)
   local due = redis.call('ZRANGEBYSCORE', untils, '-inf', now, 'LIMIT', 0, limit)
@@ -24,14 +25,14 @@ local abandoned = 0
 if expired < chunk then
   abandoned = end_due(MISSED, MISSED_UNTIL, parse_missed, 'A', chunk - expired)
 end
-write_down(now, id)
+write_down(now, id, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', CLOSED, '-inf', now - CLOSED_KEEP_MS)
 
--- Departed numbers that the frontier has passed do not matter any more.
-local frontier = first_waiting() or tonumber(item.tail) + 1
+-- Changes that the front has passed do not matter any more.
+local front = first_waiting() or tonumber(item.tail) + 1
 local passed = 0
-for _, number in ipairs(redis.call('LRANGE', DEPARTED, 0, chunk - 1)) do
-  if tonumber(number) >= frontier then break end
+for _, change in ipairs(redis.call('LRANGE', DEPARTED, 0, chunk - 1)) do
+  if tonumber(string.match(change, '%d+$')) >= front then break end
   passed = passed + 1
 end
 if passed > 0 then

@@ -1,6 +1,7 @@
 -- Joins people in the order given; each gets one answer, and one place whatever happens.
 -- KEYS[17]: the current slice of liveness.
--- ARGV: 1 now · 2 global quota per tick · 3.. user ids, each once
+-- ARGV: 1 now · 2 global quota per tick · 3 how long a line waits for people it lost ·
+--       4.. user ids, each once
 -- Reply: {tag, people, number, a, b} for each run of people whose answers follow from each other:
 --   'W' took places, with consecutive numbers and positions: a is the first's
 --   'w' waits already: a is the position
@@ -9,12 +10,17 @@
 -- The common case, many newcomers, costs a handful of commands per batch, whatever its size.
 local now, global_quota = tonumber(ARGV[1]), tonumber(ARGV[2])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'tail', 'through', 'mode', 'id',
-  'tokensPerTick', 'maxActive', 'admitUpToStock', 'passTtlSeconds', 'onRejoin')
+  'tokensPerTick', 'maxActive', 'admitUpToStock', 'passTtlSeconds', 'onRejoin', 'run',
+  'recoveringUntil', 'behindUntil')
 
 local refused
 if item.removed ~= '0' then refused = 'n'
 elseif item.enabled ~= '1' then refused = 'd'
 elseif item.stock == '0' then refused = 's' end
+
+local hold = tonumber(ARGV[3])
+local lifted = not refused and notice_loss(item.run, now, hold)
+if lifted then item.tail, item.behindUntil = lifted.tail, now + hold end
 
 local tail = tonumber(item.tail or '0')
 local through = tonumber(item.through or '0')
@@ -36,6 +42,7 @@ end
 local function passes_through()
   return item.mode == 'auto' and item.paused ~= '1' and through < quota
     and waiting + returning == 0
+    and tonumber(item.recoveringUntil or '0') <= now and tonumber(item.behindUntil or '0') <= now
     and room(item, inside_count()) > 0
 end
 
@@ -106,15 +113,15 @@ end
 
 -- What is known of these people in a place where nobody need be: asked only if somebody is.
 local function known(count, command, key)
-  return count > 0 and redis.call(command, key, unpack(ARGV, 3)) or {}
+  return count > 0 and redis.call(command, key, unpack(ARGV, 4)) or {}
 end
 local waits = known(waiting, 'ZMSCORE', WAITING)
 local returns = known(returning, 'ZMSCORE', RETURNING)
 local inside = known(redis.call('HLEN', ENTERED), 'HMGET', ENTERED)
 local missed = known(redis.call('HLEN', MISSED), 'HMGET', MISSED)
 
-for i = 1, #ARGV - 2 do
-  local user, place = ARGV[i + 2], nil
+for i = 1, #ARGV - 3 do
+  local user, place = ARGV[i + 3], nil
   if waits[i] or returns[i] or inside[i] or missed[i] then
     -- Whatever comes of it, those behind do not follow from those before.
     place, run = existing(user, waits[i], returns[i], inside[i], missed[i]), nil

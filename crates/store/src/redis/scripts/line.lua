@@ -10,7 +10,7 @@ local SLICES = 17
 local PAGE = 8192
 local SLICE_MS, SLICES_KEPT = 15000, 244
 local BUCKET_MS, BUCKETS = 5000, 60
-local CLOSED_KEEP_MS = 3600000
+local CLOSED_KEEP_MS, LEAP = 3600000, 1048576
 
 -- The named fields of the item as a table; absent ones are false.
 local function item_fields(...)
@@ -21,7 +21,8 @@ end
 
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
-local closed, closed_marks, closed_for, activated, activated_expires = {}, {}, {}, {}, nil
+local closed, closed_marks, closed_for, closed_now = {}, {}, {}, {}
+local activated, activated_expires = {}, nil
 local entries, entries_until, entry_times = {}, {}, nil
 
 -- Ends a ticket that is nowhere any more.
@@ -31,6 +32,7 @@ local function close(user, number, reason, now)
   closed_marks[#closed_marks + 1] = now
   closed_marks[#closed_marks + 1] = n .. ':' .. reason
   closed_for[reason] = (closed_for[reason] or 0) + 1
+  closed_now[n] = reason
 end
 
 -- Lets a person in who is nowhere any more. All of a call are let in at the same moment and for
@@ -51,22 +53,25 @@ end
 -- How many are inside, those of this call included.
 local function inside_count() return redis.call('HLEN', ENTERED) + #activated end
 
--- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox.
-local function write_down(now, id)
+-- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. Events
+-- of a leader's script say in which term they happened.
+local function write_down(now, id, epoch)
+  epoch = epoch or ''
   if #closed > 0 then
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
     for reason, people in pairs(closed_for) do redis.call('HINCRBY', ITEM, 'ended:' .. reason, people) end
     redis.call('INCRBY', OUTBOX_EVENTS, #closed)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'c', table.concat(closed, ' '))
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'p', epoch,
+      'c', table.concat(closed, ' '))
   end
   if #activated > 0 then
     redis.call('HSET', ENTERED, unpack(entries))
     redis.call('ZADD', ENTERED_UNTIL, unpack(entries_until))
     redis.call('HINCRBY', ITEM, 'admitted', #activated)
     redis.call('INCRBY', OUTBOX_EVENTS, #activated)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated,
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated, 'p', epoch,
       'e', activated_expires, 'a', table.concat(activated, ' '))
   end
 end
@@ -90,11 +95,24 @@ local function first_waiting()
   return tonumber(redis.call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
 end
 
--- Takes a person out of the line; a gap in its middle is written down.
+-- The lowest number behind the base that waits, or nil.
+local function first_behind(base)
+  return tonumber(redis.call('ZRANGEBYSCORE', WAITING, '(' .. txt(base), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
+end
+
+-- Where the line's counter started, read once.
+local base_known
+local function base()
+  base_known = base_known or tonumber(redis.call('HGET', ITEM, 'base') or '0')
+  return base_known
+end
+
+-- Takes a person out of the line; a gap in its middle is written down. Below the base, so is one
+-- at the front: a lower number may still come back, so that the front says nothing about it.
 local function depart(user, number)
   redis.call('ZREM', WAITING, user)
   local first = first_waiting()
-  if first and first < number then redis.call('RPUSH', DEPARTED, txt(number)) end
+  if number <= base() or (first and first < number) then redis.call('RPUSH', DEPARTED, txt(number)) end
 end
 
 local function forget_missed(user)
@@ -184,6 +202,75 @@ local function seen_since(oldest, first_key)
   end, fresh
 end
 
+-- How a number ended, as far as it is remembered.
+local function ended(number)
+  local n, reasons = txt(number), {'E', 'C', 'L', 'A', 'R'}
+  if closed_now[n] then return closed_now[n] end
+  local ends = redis.call('ZMSCORE', CLOSED, n .. ':E', n .. ':C', n .. ':L', n .. ':A', n .. ':R')
+  for i, reason in ipairs(reasons) do
+    if ends[i] then return reason end
+  end
+  return nil
+end
+
+-- The fields that tell what a line has lost.
+local function losses()
+  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'takeBackUntil', 'recoveringUntil'}
+  local item = item_fields('id', 'removed', 'run', unpack(numbers))
+  for _, name in ipairs(numbers) do
+    item[name] = tonumber(item[name] or '0')
+  end
+  return item
+end
+
+-- Whether a number may have been given before the store lost data.
+local function may_be_lost(item, number) return item.lostFrom <= number and number <= item.base end
+
+-- Whether it is early enough after a loss to take people back.
+local function takes_back(item, now) return now < item.takeBackUntil end
+
+-- Whether a person is somewhere where they need no number of old.
+local function holds(user)
+  return redis.call('HEXISTS', ENTERED, user) == 1 or redis.call('ZSCORE', RETURNING, user)
+    or redis.call('HEXISTS', MISSED, user) == 1
+end
+
+-- Whether somebody waits with this number.
+local function is_taken(number) return redis.call('ZCOUNT', WAITING, txt(number), txt(number)) > 0 end
+
+-- Whether this number was lost and its holder is nowhere.
+local function has_lost(item, user, number, now)
+  return number >= item.validFrom and may_be_lost(item, number) and takes_back(item, now)
+    and not ended(number) and not holds(user) and not redis.call('ZSCORE', WAITING, user)
+    and not is_taken(number)
+end
+
+-- Goes on behind every number that may have been given, `given` among them. Who waits now is below
+-- the base from here on, which those who read the line's changes are told first.
+local function lift(item, given, now, hold)
+  -- Losses that follow each other soon count as one.
+  if not takes_back(item, now + TAKE_BACK_MS / 2) then
+    item.lostFrom, item.takeBackUntil = item.tail + 1, now + TAKE_BACK_MS
+  end
+  if item.recoveringUntil <= now then item.recoveringUntil = 0 end
+  local frontier = first_behind(item.base)
+  if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
+  item.base = math.max(math.min(now * 64, HIGHEST), math.max(item.tail, given) + LEAP)
+  item.tail, base_known = item.base, item.base
+  redis.call('HSET', ITEM, 'base', txt(item.base), 'tail', txt(item.tail), 'lostFrom', txt(item.lostFrom),
+    'takeBackUntil', txt(item.takeBackUntil), 'recoveringUntil', txt(item.recoveringUntil),
+    'behindUntil', txt(now + hold), 'run', server())
+end
+
+-- A line that another server has gone on with may have lost the newest numbers: what it gives next
+-- must be behind them.
+local function notice_loss(run, now, hold)
+  if run == server() then return nil end
+  local item = losses()
+  lift(item, item.tail, now, hold)
+  return item
+end
+
 -- Sends everybody who waits away; people inside stay.
 local function restart()
   local item = item_fields('tail', 'dropped')
@@ -191,7 +278,7 @@ local function restart()
   redis.call('HINCRBY', ITEM, 'ended', ended)
   redis.call('HSET', ITEM,
     'dropped', txt(tonumber(item.dropped) + redis.call('LLEN', DEPARTED)),
-    'validFrom', txt(tonumber(item.tail) + 1))
+    'validFrom', txt(tonumber(item.tail) + 1), 'recoveringUntil', '0', 'behindUntil', '0')
   redis.call('UNLINK', WAITING, RETURNING, MISSED, MISSED_UNTIL, DEPARTED, BIRTHS)
 end
 

@@ -1,12 +1,12 @@
 -- Creates or changes items of one partition, each unless the change is older than what is stored.
 -- KEYS: 1 items of the partition · 2.. the item of each change; one may come twice
--- ARGV: 1 '1' to answer with the items · 2 base for new lines · 3 how many words of default policy follow
+-- ARGV: 1 '1' to answer with the items · 2 now · 3 how many words of default policy follow
 --       4.. those: field, value, …
 --       then for each change: id, name, stock, enabled 0|1, version or '', offset and time it was read at
 --       or '' and '', how many words of policy follow (0: keep the stored one), those
 -- Reply: for each change 'created', 'updated' or 'stale'; where items are asked for
 --        {'created'|'updated', HGETALL item} or {'stale'}
-local ITEMS, answer_items, base = KEYS[1], ARGV[1] == '1', ARGV[2]
+local ITEMS, answer_items, now = KEYS[1], ARGV[1] == '1', tonumber(ARGV[2])
 local defaults_from, defaults_to = 4, 3 + tonumber(ARGV[3])
 local NEW = {'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0'}
 
@@ -14,18 +14,23 @@ local function extend(words, from, first, last)
   for i = first, last do words[#words + 1] = from[i] end
 end
 
--- A new line begins behind every number the item's earlier one has given.
-local function line_from(base, tail)
-  base = math.max(tonumber(base), tonumber(tail or '0'))
-  return {'base', txt(base), 'tail', txt(base), 'validFrom', txt(base + 1), 'dropped', '0', 'paused', '0'}
+-- A new line begins behind every number the item's earlier one has given. One that nobody was ever
+-- in has sent nobody away: older numbers may be of a line that was lost.
+local run
+local function line_from(tail, joined)
+  local base = math.max(math.min(now * 64, HIGHEST), tonumber(tail or '0'))
+  run = run or server()
+  local valid_from = (joined or '0') == '0' and 0 or base + 1
+  return {'base', txt(base), 'tail', txt(base), 'validFrom', txt(valid_from), 'dropped', '0', 'paused', '0',
+    'lostFrom', '0', 'takeBackUntil', txt(now + TAKE_BACK_MS), 'recoveringUntil', '0', 'behindUntil', '0', 'run', run}
 end
 
 -- Applies the change whose words begin at ARGV[at]; returns the reply and where the next begins.
 local function put(key, at)
   local version, policy_words = ARGV[at + 4], tonumber(ARGV[at + 7])
   local next = at + 8 + policy_words
-  local stored_version, removed, tail, revision =
-    unpack(redis.call('HMGET', key, 'version', 'removed', 'tail', 'revision'))
+  local stored_version, removed, tail, revision, joined =
+    unpack(redis.call('HMGET', key, 'version', 'removed', 'tail', 'revision', 'joined'))
   if stored_version and version ~= '' and not is_newer(version, stored_version) then
     return answer_items and {'stale'} or 'stale', next
   end
@@ -40,7 +45,8 @@ local function put(key, at)
   end
   if creates then
     extend(words, {'removed', '0'}, 1, 2)
-    extend(words, line_from(base, tail), 1, 10)
+    local line = line_from(tail, joined)
+    extend(words, line, 1, #line)
     if not stored_version then extend(words, NEW, 1, #NEW) end
     if policy_words == 0 then extend(words, ARGV, defaults_from, defaults_to) end
     redis.call('SADD', ITEMS, ARGV[at])

@@ -1,10 +1,46 @@
--- What became of tickets. Who missed their turn and asks in time comes back, ahead of the line.
+-- What became of genuine tickets. Who missed their turn and asks in time comes back, ahead of the
+-- line; whose number was lost is put back where it belongs, and the first of them begins the time
+-- in which nobody is let in.
 -- KEYS[17]: the current slice of liveness.
--- ARGV: 1 now · 2.. user, number, …
+-- ARGV: 1 now · 2 how long a line waits for people it lost · 3.. user, number, …
 -- Reply: {tag, a, b} per ticket: 'w' waiting, position · 'e' entered, at, expires ·
---        'x' ended, reason · 'r' from before a restart · 'u' not given yet · 'n' no such item
-local now = tonumber(ARGV[1])
-local item = item_fields('removed', 'validFrom', 'tail')
+--        'x' ended, reason · 'r' from before a restart · 'n' no such item any more ·
+--        'f' nothing is known of such an item
+local now, hold = tonumber(ARGV[1]), tonumber(ARGV[2])
+local item = losses()
+
+local function waits(user)
+  return {'w', redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1}
+end
+
+local function take_back(user, number)
+  local n = txt(number)
+  redis.call('ZADD', WAITING, n, user)
+  redis.call('RPUSH', DEPARTED, '+' .. n .. ':' .. n)
+  redis.call('HINCRBY', ITEM, 'joined', 1)
+  redis.call('SADD', ACTIVE, item.id)
+  mark(number)
+  if item.recoveringUntil == 0 then
+    item.recoveringUntil = now + hold
+    redis.call('HSET', ITEM, 'recoveringUntil', txt(item.recoveringUntil))
+  end
+end
+
+-- A genuine number that is nowhere and whose end nobody remembers.
+local function unknown(user, number)
+  if number > item.tail then lift(item, number, now, hold) end
+  -- So long ago that how it ended is forgotten.
+  if not may_be_lost(item, number) then return {'x', 'E'} end
+  if not takes_back(item, now) or is_taken(number) then return {'r'} end
+  local waits_at = tonumber(redis.call('ZSCORE', WAITING, user) or nil)
+  if holds(user) or (waits_at and waits_at < number) then return {'x', 'R'} end
+  if waits_at then
+    depart(user, waits_at)
+    close(user, waits_at, 'R', now)
+  end
+  take_back(user, number)
+  return waits(user)
+end
 
 local function standing(user, number)
   local inside, at, expires = parse_entry(redis.call('HGET', ENTERED, user))
@@ -13,7 +49,7 @@ local function standing(user, number)
     return {'x', 'E'}
   end
   if item.removed ~= '0' then return {'n'} end
-  if number < tonumber(item.validFrom) then return {'r'} end
+  if number < item.validFrom then return {'r'} end
   local missed, deadline = parse_missed(redis.call('HGET', MISSED, user))
   if missed == number then
     if deadline <= now then return {'x', 'A'} end
@@ -22,20 +58,15 @@ local function standing(user, number)
   if tonumber(redis.call('ZSCORE', RETURNING, user) or nil) == number then
     return {'w', redis.call('ZRANK', RETURNING, user) + 1}
   end
-  if tonumber(redis.call('ZSCORE', WAITING, user) or nil) == number then
-    return {'w', redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1}
-  end
-  local n = txt(number)
-  local reasons = {'E', 'C', 'L', 'A', 'R'}
-  local ends = redis.call('ZMSCORE', CLOSED, n .. ':E', n .. ':C', n .. ':L', n .. ':A', n .. ':R')
-  for i, reason in ipairs(reasons) do
-    if ends[i] then return {'x', reason} end
-  end
-  if number > tonumber(item.tail) then return {'u'} end
-  -- So long ago that how it ended is forgotten.
-  return {'x', 'E'}
+  if tonumber(redis.call('ZSCORE', WAITING, user) or nil) == number then return waits(user) end
+  local reason = ended(number)
+  if reason then return {'x', reason} end
+  return unknown(user, number)
 end
 
 local answers = {}
-for i = 2, #ARGV, 2 do answers[#answers + 1] = standing(ARGV[i], tonumber(ARGV[i + 1])) end
+for i = 3, #ARGV, 2 do
+  answers[#answers + 1] = item.id and standing(ARGV[i], tonumber(ARGV[i + 1])) or {'f'}
+end
+write_down(now, item.id)
 return answers

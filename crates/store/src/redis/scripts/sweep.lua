@@ -29,6 +29,6 @@ for i = 1, #people, 2 do
     abandoned = abandoned + 1
   end
 end
-write_down(now, item.id)
+write_down(now, item.id, ARGV[1])
 if #people < 2 * chunk then next_cursor = 0 end
 return {abandoned, next_cursor}

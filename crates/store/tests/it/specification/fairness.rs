@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use daegi_domain::{Departed, ItemId, LineEvent, Number, UserId, line};
-use daegi_store::{Counts, DepartedCursor, LineSnapshot, MemoryStore, Standing, Store};
+use daegi_domain::{Departed, ItemId, LineEvent, Number, Reclaimed, UserId, line};
+use daegi_store::{
+    Counts, DepartedCursor, LineSnapshot, MemoryStore, OutboxBatch, Standing, Store,
+};
 
 use super::world::{World, Wrong};
 use crate::support::PARTITIONS;
@@ -18,16 +20,22 @@ pub(super) struct Fairness {
 #[derive(Default)]
 struct Watched {
     frontier: Option<Number>,
+    /// Whoever is not behind it was there before a loss.
+    base: Option<Number>,
     /// Events already judged, by (number, closed or not).
     heard: BTreeSet<(Number, bool)>,
     activated: u64,
+    /// Whether it is not known yet how many were let in before.
+    anew: bool,
+    /// Numbers whose holder showed a pass: their turn came before.
+    reentered: BTreeSet<Number>,
     /// The highest number ever let in.
     served: Option<Number>,
     /// Numbers that were passed over once: they may be let in after higher ones.
     passed_over: BTreeSet<Number>,
-    /// The last position of every waiting number, and how many came back since the start.
+    /// The last position of every waiting number, and how many of old were ahead of them.
     positions: BTreeMap<Number, u64>,
-    returning: u64,
+    ahead: u64,
 }
 
 impl Fairness {
@@ -35,11 +43,8 @@ impl Fairness {
         Self { lines: (0..lines).map(|_| Watched::default()).collect() }
     }
 
-    pub(super) async fn judge(&mut self, world: &World) -> Result<(), Wrong> {
-        let mut events = Vec::new();
-        for partition in 0..PARTITIONS {
-            events.extend(world.memory.outbox_read(partition, None, 1_000_000).await.unwrap());
-        }
+    pub(super) async fn judge(&mut self, world: &World<'_>) -> Result<(), Wrong> {
+        let events = outboxes(world).await;
         for (watched, item) in self.lines.iter_mut().zip(&world.items) {
             let mine = events.iter().filter(|batch| batch.item == *item);
             watched.hear(mine.flat_map(|batch| &batch.events))?;
@@ -53,6 +58,21 @@ impl Fairness {
             }
         }
         Ok(())
+    }
+
+    /// After a loss only what is left counts.
+    pub(super) async fn begin_anew(&mut self, world: &World<'_>) {
+        let events = outboxes(world).await;
+        for (watched, item) in self.lines.iter_mut().zip(&world.items) {
+            let mine = events.iter().filter(|batch| batch.item == *item);
+            let heard = mine.flat_map(|batch| &batch.events).map(Watched::mark);
+            (watched.heard, watched.anew) = (heard.collect(), true);
+        }
+    }
+
+    /// Somebody shows a pass of this number.
+    pub(super) fn shows_pass(&mut self, line: usize, number: Number) {
+        self.lines[line].reentered.insert(number);
     }
 
     /// After somebody was let in, no more people are inside than allowed.
@@ -91,33 +111,44 @@ impl Fairness {
 }
 
 impl Watched {
+    fn mark(event: &LineEvent) -> (Number, bool) {
+        (event.number(), matches!(event, LineEvent::Closed { .. }))
+    }
+
     fn hear<'a>(&mut self, events: impl Iterator<Item = &'a LineEvent>) -> Result<(), Wrong> {
         for event in events {
-            let closed = matches!(event, LineEvent::Closed { .. });
-            if !self.heard.insert((event.number(), closed)) {
+            let mark @ (_, closed) = Self::mark(event);
+            if !self.heard.insert(mark) {
                 continue;
             }
             if !closed {
                 self.activated += 1;
-                self.in_order(event.number())?;
+                if !self.reentered.contains(&event.number()) {
+                    self.in_order(event.number())?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Numbers are let in in order, but for those who were passed over and came back.
+    /// Numbers are let in in order, but for those who were passed over and came back, and those
+    /// who were lost and came late.
     fn in_order(&mut self, number: Number) -> Result<(), Wrong> {
-        if Some(number) < self.served && !self.passed_over.remove(&number) {
+        let late = self.passed_over.remove(&number) || Some(number) <= self.base;
+        if Some(number) < self.served && !late {
             return Err(format!("{number} was let in after {:?}", self.served));
         }
         self.served = self.served.max(Some(number));
         Ok(())
     }
 
-    fn nobody_is_lost(&self, counts: &Counts) -> Result<(), Wrong> {
+    fn nobody_is_lost(&mut self, counts: &Counts) -> Result<(), Wrong> {
         let there = counts.waiting + counts.returning + counts.missed + counts.entered;
         if counts.totals.joined != there + counts.totals.ended {
             return Err(format!("joined is not the sum of where people are: {counts:?}"));
+        }
+        if std::mem::take(&mut self.anew) {
+            self.activated = counts.totals.admitted;
         }
         if counts.totals.admitted != self.activated {
             let told = self.activated;
@@ -138,32 +169,34 @@ impl Watched {
         let passed = (before.0..snapshot.frontier.0).map(Number);
         let heard = &self.heard;
         self.passed_over.extend(passed.filter(|number| !heard.contains(&(*number, false))));
-        self.frontier = Some(snapshot.frontier);
+        (self.frontier, self.base) = (Some(snapshot.frontier), Some(snapshot.base));
         Ok(())
     }
 
-    /// Between frontier and tail everybody waits, but for the departed.
+    /// Between frontier and tail everybody waits, but for the departed; below the base whoever was
+    /// taken back.
     fn line_is_dense(&self, snapshot: &LineSnapshot) -> Result<(), Wrong> {
-        let departed = departed(snapshot);
+        let (departed, reclaimed) = read(snapshot);
         let gone = departed.count_between(snapshot.frontier, snapshot.tail.next());
         let span = snapshot.tail.next().0 - snapshot.frontier.0;
-        if span - gone != snapshot.waiting {
-            return Err(format!("{span} numbers, {gone} departed, {} waiting", snapshot.waiting));
+        let back = reclaimed.len();
+        if span - gone + back != snapshot.waiting {
+            let waiting = snapshot.waiting;
+            return Err(format!("{span} numbers, {gone} departed, {back} back, {waiting} waiting"));
         }
         Ok(())
     }
 
-    /// A position never grows unless somebody came back to the front.
+    /// A position never grows unless somebody came back to the front, or is back after a loss.
     fn positions_shrink(&mut self, snapshot: &LineSnapshot, counts: &Counts) -> Result<(), Wrong> {
-        let departed = departed(snapshot);
+        let (departed, reclaimed) = read(snapshot);
         let numbers = snapshot.frontier.0..=snapshot.tail.0;
         let waiting = numbers.map(Number).filter(|number| !departed.contains(*number));
+        let ahead = counts.returning + reclaimed.len();
         let now: BTreeMap<_, _> = waiting
-            .map(|number| {
-                (number, line::position(counts.returning, snapshot.frontier, &departed, number))
-            })
+            .map(|number| (number, line::position(ahead, snapshot.frontier, &departed, number)))
             .collect();
-        if counts.returning <= self.returning {
+        if ahead <= self.ahead {
             for (number, position) in &now {
                 if self.positions.get(number).is_some_and(|before| position > before) {
                     return Err(format!(
@@ -173,13 +206,29 @@ impl Watched {
                 }
             }
         }
-        (self.positions, self.returning) = (now, counts.returning);
+        (self.positions, self.ahead) = (now, ahead);
         Ok(())
     }
 }
 
-fn departed(snapshot: &LineSnapshot) -> Departed {
-    let mut departed = Departed::new(snapshot.base);
-    snapshot.departed.iter().for_each(|number| departed.insert(*number));
-    departed
+async fn outboxes(world: &World<'_>) -> Vec<OutboxBatch> {
+    let mut events = Vec::new();
+    for partition in 0..PARTITIONS {
+        events.extend(world.memory.outbox_read(partition, None, 1_000_000).await.unwrap());
+    }
+    events
+}
+
+/// A snapshot read from its beginning, as a pod reads it.
+fn read(snapshot: &LineSnapshot) -> (Departed, Reclaimed) {
+    let (mut departed, mut reclaimed) = (Departed::new(snapshot.base), Reclaimed::default());
+    snapshot.reclaimed.iter().for_each(|(from, to)| reclaimed.add(*from, *to));
+    for number in &snapshot.departed {
+        if *number > snapshot.base {
+            departed.insert(*number);
+        }
+        reclaimed.remove(*number);
+    }
+    reclaimed.forget_below(snapshot.front);
+    (departed, reclaimed)
 }

@@ -30,6 +30,10 @@ pub(crate) enum Op {
     Resolve { item: usize, tickets: Vec<usize>, off: u64 },
     Leave { item: usize, ticket: usize, off: u64 },
     Complete { item: usize, ticket: usize, cancelled: bool },
+    Reenter { item: usize, ticket: usize },
+    Replicate,
+    LoseNewest,
+    LoseEverything,
     BeginTerm,
     Admit { item: usize, quota: u32, outbox_max: u64, stale: bool },
     Expire { item: usize, stale: bool },
@@ -131,6 +135,10 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(item, ticket, off)| Op::Leave { item, ticket, off }),
         6 => (item(), 0..1000usize, any::<bool>())
             .prop_map(|(item, ticket, cancelled)| Op::Complete { item, ticket, cancelled }),
+        2 => (item(), 0..1000usize).prop_map(|(item, ticket)| Op::Reenter { item, ticket }),
+        2 => Just(Op::Replicate),
+        1 => Just(Op::LoseNewest),
+        1 => Just(Op::LoseEverything),
         6 => item().prop_map(|item| Op::Snapshot { item }),
         4 => put(item(), 0..8u32, prop::bool::weighted(0.8)),
         2 => (item(), policy(), any::<bool>())

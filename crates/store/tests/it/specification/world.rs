@@ -5,7 +5,8 @@ use daegi_domain::{
     SeenPage, Settings, UserId,
 };
 use daegi_store::{
-    DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Result, Store,
+    DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Reentry, Replica, Result,
+    Store,
 };
 
 use super::fairness::Fairness;
@@ -16,7 +17,10 @@ use crate::support::{PARTITIONS, SETTINGS, START, Setup, item, user};
 pub(crate) type Wrong = String;
 
 /// Two stores that must not be told apart, and a clock.
-pub(crate) struct World {
+pub(crate) struct World<'a> {
+    setup: &'a Setup,
+    /// A replica that does not get the newest writes.
+    replica: Option<Replica>,
     pub(super) memory: MemoryStore,
     redis: RedisStore,
     pub(super) now: u64,
@@ -70,11 +74,13 @@ fn refused_alike<T>(
     }
 }
 
-impl World {
-    pub(crate) async fn new(setup: &Setup) -> Self {
+impl<'a> World<'a> {
+    pub(crate) async fn new(setup: &'a Setup) -> Self {
         setup.flush().await;
         let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
         Self {
+            setup,
+            replica: None,
             memory: MemoryStore::new(PARTITIONS, SETTINGS),
             redis: RedisStore::open(&setup.url(), PARTITIONS, SETTINGS).await.unwrap(),
             now: START,
@@ -145,8 +151,23 @@ impl World {
                 let (id, now) = (&self.items[*item], self.now);
                 both!(self, store => store.complete(id, &user, number, reason, now)).map(drop)
             }
+            Op::Reenter { item, ticket } => {
+                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                    return Ok(());
+                };
+                self.fairness.shows_pass(*item, number);
+                let (id, now) = (&self.items[*item], self.now);
+                let entry = Reentry { user, number, at: now - 20_000, expires_at: now + 40_000 };
+                both!(self, store => store.reenter(id, &entry, now)).map(drop)
+            }
+            Op::Replicate => {
+                let copied = self.setup.replicate().await;
+                self.replica = copied.then(|| self.memory.replica());
+                Ok(())
+            }
+            Op::LoseNewest | Op::LoseEverything => self.lose(op).await,
             Op::BeginTerm => {
-                self.epoch = both!(self, store => store.begin_term())?;
+                self.epoch = both!(self, store => store.begin_term(self.now))?;
                 Ok(())
             }
             Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
@@ -170,6 +191,30 @@ impl World {
                 Ok(())
             }
         }
+    }
+
+    /// Loses the newest writes if there is a replica, otherwise everything; then a consumer reads
+    /// all items again.
+    async fn lose(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
+        let replica = self.replica.take().filter(|_| matches!(op, Op::LoseNewest));
+        let everything = replica.is_none();
+        match &replica {
+            Some(_) => self.setup.fail_over().await,
+            None => self.setup.flush().await,
+        }
+        self.memory.lose(replica);
+        // Clocks do not go back so far that a new line begins among the numbers of the old one.
+        let given = self.tickets.iter().flatten().map(|(_, number)| number.0 / 64).max();
+        self.now = self.now.max(given.unwrap_or(0)) + 1_000;
+        for item in (0..self.items.len()).filter(|_| everything) {
+            let put = Op::Put { item, stock: 6, enabled: true, version: None, policy: None };
+            self.change_item(&put).await?;
+        }
+        self.settings = both!(self, store => store.settings())?;
+        let mut fairness = Fairness::new(self.items.len());
+        fairness.begin_anew(self).await;
+        self.fairness = fairness;
+        Ok(())
     }
 
     async fn change_item(&mut self, op: &Op) -> std::result::Result<(), Wrong> {

@@ -1,7 +1,11 @@
 //! Who may call, and what the others learn.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
+use daegi_store::{Epoch, Lease, Reign};
+use serde_json::json;
 
 use super::desk::{Desk, ITEM, QUOTA, TOKEN};
 
@@ -79,7 +83,7 @@ async fn a_standby_says_that_it_does_not_lead() {
     let leader = desk.ok(200, "GET", "/leader", "").await;
     assert!(!leader["replica"].as_str().unwrap().is_empty());
     assert_eq!(leader["leading"], false);
-    for unknown in ["epoch", "since", "lastTickMillis"] {
+    for unknown in ["leader", "epoch", "since", "termSeconds", "lastTickMillis"] {
         assert!(leader[unknown].is_null(), "{unknown}: {leader}");
     }
     for (name, value) in [
@@ -91,4 +95,23 @@ async fn a_standby_says_that_it_does_not_lead() {
     ] {
         assert_eq!(leader[name], value, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_standby_names_the_leader() {
+    let desk = Desk::open().await;
+    let leases = desk.store.leases();
+    let lease =
+        Lease::try_acquire(&*desk.store, Duration::from_secs(60), 0).await.unwrap().unwrap();
+    let reign = |leader: &str, epoch| Reign { leader: leader.into(), epoch, since: 1_000 };
+    leases.announce(&reign("the other one", lease.epoch())).await.unwrap();
+    leases.announce(&reign("a former one", Epoch(0))).await.unwrap();
+    let leader = desk.ok(200, "GET", "/leader", "").await;
+    assert_eq!((&leader["leading"], &leader["leader"]), (&json!(false), &json!("the other one")));
+    assert_eq!(
+        (&leader["epoch"], &leader["since"]),
+        (&json!(1), &json!("1970-01-01T00:00:01.000Z"))
+    );
+    lease.release().await;
+    assert!(desk.ok(200, "GET", "/leader", "").await["leader"].is_null(), "nobody leads");
 }

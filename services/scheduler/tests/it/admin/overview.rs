@@ -71,7 +71,7 @@ async fn speed_and_wait_are_known_once_a_line_was_watched() {
     let before = desk.ok(200, "GET", line, "").await;
     assert_eq!((&before["admittedPerSecond"], &before["etaSeconds"]), (&json!(null), &json!(null)));
     desk.lookout.look().await.unwrap();
-    let epoch = desk.store.begin_term().await.unwrap();
+    let epoch = desk.store.begin_term(START).await.unwrap();
     desk.store.admit(epoch, &item("concert"), 10, 100, START).await.unwrap();
     desk.clock.advance(Duration::from_secs(5));
     let now = desk.ok(200, "GET", line, "").await;
@@ -89,7 +89,7 @@ async fn speed_and_wait_are_known_once_a_line_was_watched() {
 async fn a_line_is_remembered_until_it_is_empty_and_its_end_is_in_it() {
     let desk = Desk::open().await;
     join(&desk, "concert", 1).await;
-    let epoch = desk.store.begin_term().await.unwrap();
+    let epoch = desk.store.begin_term(START).await.unwrap();
     let history = "/waiting-item/concert/history";
     assert_eq!(desk.ok(200, "GET", history, "").await["at"], json!([]), "nobody has looked yet");
     desk.lookout.look().await.unwrap();

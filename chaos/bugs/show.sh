@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Plants each bug in a copy of the sources, runs it under faults, and fails unless the verdict is red.
+# Usage: show.sh [NAME...]   (all patches beside this script, if none is named)
+# SEED, SECONDS_OF_FAULTS and PEOPLE change what is run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+target=${CARGO_TARGET_DIR:-$root/target}
+work=$target/chaos-bugs
+names=("$@")
+if [ ${#names[@]} = 0 ]; then
+  for patch in chaos/bugs/*.patch; do names+=("$(basename "$patch" .patch)"); done
+fi
+
+missed=0
+for name in "${names[@]}"; do
+  # The same directory every time, so that only what a patch touches is built again. Dependencies come
+  # from the usual target directory.
+  mkdir -p "$work/src" "$work/$name"
+  git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$work/src"
+  # Unpacked files are as old as the originals; what a patch has changed before must look changed again.
+  (cd "$work/src" && sed -n 's|^+++ b/||p' "$root"/chaos/bugs/*.patch | xargs touch)
+  (cd "$work/src" && GIT_CEILING_DIRECTORIES=$work git apply "$root/chaos/bugs/$name.patch")
+  (cd "$work/src" && CARGO_TARGET_DIR=$target cargo build --quiet --locked \
+    -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos)
+  cp "$target"/debug/daegi-{api,scheduler,consumer,chaos} "$work/$name/"
+  echo "=== $name"
+  if "$work/$name/daegi-chaos" run --seed "${SEED:-2}" --seconds "${SECONDS_OF_FAULTS:-60}" \
+    --people "${PEOPLE:-1500}" --out "$work/$name"; then
+    echo "!!! $name was not found"
+    missed=1
+  fi
+done
+# The usual binaries are the healthy ones again.
+cargo build --quiet --locked -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
+exit $missed

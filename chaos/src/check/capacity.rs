@@ -1,0 +1,37 @@
+//! Nobody is let in beyond the room or the stock.
+
+use std::collections::HashSet;
+
+use super::lines::Lines;
+use super::{Findings, Rule};
+use crate::History;
+use crate::history::{ItemSetup, Kind, Setup};
+
+pub(super) fn judge(setup: &Setup, history: &History, lines: &Lines<'_>, found: &mut Findings) {
+    for item in &setup.items {
+        let most = most(item, history);
+        let mut inside = HashSet::new();
+        for told in lines.events.get(item.item.as_str()).into_iter().flatten() {
+            match told.event {
+                Kind::Closed => {
+                    inside.remove(&told.number);
+                }
+                Kind::Activated => {
+                    inside.insert(told.number);
+                    if inside.len() as u64 > most {
+                        let (item, number, inside) = (&told.item, told.number, inside.len());
+                        let what = format!("{item} {number}: {inside} are inside of {most}");
+                        found.add(Rule::Capacity, told.at, what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The room, or the largest stock there ever was: when an announcement takes effect is not known.
+fn most(item: &ItemSetup, history: &History) -> u64 {
+    let announced = history.announced.iter().filter(|announced| announced.item == item.item);
+    let stock = announced.map(|announced| announced.stock).max().unwrap_or(0).max(item.stock);
+    item.max_active.map_or(stock, |room| room.min(stock))
+}

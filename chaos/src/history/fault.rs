@@ -1,0 +1,85 @@
+//! What the nemesis did, and who led meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+use super::Millis;
+
+/// Something that was broken for a while.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    /// What was done.
+    pub what: FaultKind,
+    /// To whom: `scheduler-1`, `api-2`, `consumer-1`, `redis`, `kafka`.
+    pub target: String,
+    /// Since when.
+    pub from: Millis,
+    /// Until it worked again.
+    pub to: Millis,
+}
+
+/// What can be done to a process or to its way to Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FaultKind {
+    /// SIGKILL, and started again later.
+    Kill,
+    /// SIGTERM, and started again later.
+    Stop,
+    /// SIGSTOP, and SIGCONT later.
+    Pause,
+    /// Its way to Redis is slow.
+    Slow,
+    /// Its connections to Redis end, and new ones do.
+    Cut,
+    /// Redis hears it, but it does not hear Redis.
+    Deaf,
+    /// Its connections to Redis look alive; what it sends arrives when the fault is over.
+    Dead,
+}
+
+impl FaultKind {
+    /// As people read it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kill => "kill",
+            Self::Stop => "stop",
+            Self::Pause => "pause",
+            Self::Slow => "slow",
+            Self::Cut => "cut",
+            Self::Deaf => "deaf",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// A term of a scheduler.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Term {
+    /// Who led: `scheduler-1`.
+    pub member: String,
+    /// The term's epoch.
+    pub epoch: u64,
+    /// Since when.
+    pub from: Millis,
+    /// Until when, by its own account, or when it was killed.
+    pub to: Millis,
+    /// Why it ended.
+    pub ending: Ending,
+}
+
+/// Why a term ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ending {
+    /// The process was told to stop.
+    Stopped,
+    /// The lease could not be renewed.
+    Lost,
+    /// The store said that another one leads.
+    Refused,
+    /// The process was killed.
+    Killed,
+    /// It had not when the run ended.
+    Open,
+}

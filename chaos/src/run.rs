@@ -1,0 +1,94 @@
+//! Makes a history: a fleet, the people in front of it, and a nemesis.
+
+mod crowd;
+mod ears;
+mod faults;
+mod person;
+mod pods;
+mod product;
+mod recorder;
+mod stage;
+mod terms;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use daegi_testkit::{Kafka, Redis};
+use tokio::time::Instant;
+
+use crate::history::{Entry, Setup};
+use crate::nemesis::plan;
+use recorder::{Recorder, now};
+pub use stage::SIZE;
+use stage::Stage;
+
+/// How long people have to be served once all is well again, and the outbox to be empty.
+const CALM: Duration = Duration::from_secs(120);
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Brings the same faults and the same people again.
+    pub seed: u64,
+    /// How long faults go on.
+    pub seconds: u64,
+    /// How many people come.
+    pub people: usize,
+    /// Where the history goes, and what processes say.
+    pub out: PathBuf,
+}
+
+/// Runs it on a Redis that keeps what it has acknowledged and a broker, both empty, and returns
+/// where the history is.
+///
+/// # Errors
+/// If the fleet cannot be started, or the history not be written.
+pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Result<PathBuf> {
+    let path = options.out.join("history.jsonl");
+    let logs = options.out.join("logs");
+    std::fs::create_dir_all(&logs)?;
+    let recorder = Arc::new(Recorder::create(&path)?);
+    let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
+    let items = stage.put_items().await;
+    let ears = ears::listen(&stage.brokers().await, recorder.clone()).await?;
+
+    let (from, began) = (now(), Instant::now());
+    let trouble = Duration::from_secs(options.seconds);
+    let deadline = began + trouble + CALM;
+    let product = product::announce(&stage, options.seed, began + trouble, recorder.clone());
+    let crowd = crowd::Crowd::come(&stage, options, deadline, recorder.clone()).await?;
+    let nemesis = async {
+        faults::bring(&stage, plan(options.seed, options.seconds, stage::SIZE), &recorder).await;
+        tokio::time::sleep_until(began + trouble).await;
+        let calm = now();
+        stage.heal().await;
+        calm
+    };
+    let (calm, announced) = tokio::join!(nemesis, product);
+    announced?;
+    crowd.served().await;
+    stage.settle(deadline).await;
+    ears.heard_all(deadline).await?;
+    stage.finals(&recorder).await;
+
+    let setup = Setup { seed: options.seed, from, calm, to: now(), lease: stage::LEASE, items };
+    terms::read(&stage, setup.to, &recorder).await?;
+    recorder.write(&Entry::Setup(setup));
+    recorder.finish()?;
+    keep_nothing_running(stage).await;
+    Ok(path)
+}
+
+/// Ends every process before the verdict is told.
+async fn keep_nothing_running(stage: Arc<Stage>) {
+    if let Some(stage) = Arc::into_inner(stage) {
+        tokio::task::block_in_place(|| drop(stage));
+    }
+}
+
+/// Where a history's picture goes.
+#[must_use]
+pub fn picture_of(history: &Path) -> PathBuf {
+    history.with_extension("svg")
+}

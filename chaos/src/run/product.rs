@@ -1,0 +1,62 @@
+//! The product service: says again and again what there is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use daegi_domain::{ItemChanged, ItemId, ItemName, Topics};
+use daegi_kafka::{Publisher, Record};
+use fastrand::Rng;
+use tokio::time::Instant;
+
+use super::recorder::{Recorder, now};
+use super::stage::Stage;
+use crate::history::{Announced, Entry};
+
+/// What it sells, and between which stocks it changes.
+const CATALOGUE: [(&str, u32, u32); 5] = [
+    ("arena", 100_000, 100_000),
+    ("club", 100_000, 100_000),
+    ("festival", 100_000, 100_000),
+    ("opera", 30, 30),
+    ("drop", 10, 40),
+];
+
+/// Announces until the end, and then once more, each until the broker has confirmed it.
+pub(super) async fn announce(
+    stage: &Stage,
+    seed: u64,
+    end: Instant,
+    recorder: Arc<Recorder>,
+) -> anyhow::Result<()> {
+    let publisher = Publisher::new(&stage.brokers().await)?;
+    let mut chance = Rng::with_seed(seed ^ 0x0070_726f_6475_6374);
+    let mut version = 0;
+    let mut over = false;
+    while !over {
+        over = Instant::now() >= end;
+        version += 1;
+        for (item, least, most) in CATALOGUE {
+            let stock = chance.u32(least..=most);
+            let (item, record) = (item.to_owned(), record(item, stock, version)?);
+            let announced = Announced { item, version, stock: stock.into(), at: now() };
+            while publisher.publish(std::slice::from_ref(&record)).await.is_err() {}
+            recorder.write(&Entry::Announced(announced));
+        }
+        let pause = Duration::from_millis(chance.u64(500..3_000));
+        tokio::time::sleep_until((Instant::now() + pause).min(end)).await;
+    }
+    Ok(())
+}
+
+fn record(item: &str, stock: u32, version: u64) -> anyhow::Result<Record> {
+    let changed = ItemChanged {
+        item_id: ItemId::parse(item)?,
+        item_name: ItemName::parse(item)?,
+        remain_count: stock,
+        waiting_queue_enabled: true,
+        is_waiting_queue_target_item: true,
+        version,
+        occurred_at: "2026-01-01T00:00:00Z".into(),
+    };
+    Ok(Record::event(&changed, &Topics::default())?)
+}

@@ -1,0 +1,177 @@
+//! What a line does about numbers it lost. A ticket whose token verified is proof that the store
+//! gave its number once; see `docs/adr/009-the-line-re-forms.md`.
+
+use daegi_domain::{Departed, EndReason, Millis, Number, Reclaimed, UserId};
+
+use super::line::{Change, Line};
+use super::outbox::Written;
+use super::people;
+use crate::model::{Place, Reentry, Standing};
+use crate::{LEAP, TAKE_BACK_MS};
+
+/// Which store this is, and how long its lines wait for people they lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Store {
+    /// Another one after every loss. In Redis this is the server.
+    pub(super) run: u64,
+    pub(super) hold: Millis,
+}
+
+impl Line {
+    /// Whether this number may have been given before the store lost data.
+    fn may_be_lost(&self, number: Number) -> bool {
+        (self.lost_from..=self.base).contains(&number)
+    }
+
+    /// Whether it is early enough after a loss to take people back.
+    fn takes_back(&self, now: Millis) -> bool {
+        now < self.take_back_until
+    }
+
+    /// Whether this number was lost and its holder is nowhere.
+    pub(super) fn has_lost(&self, user: &UserId, number: Number, now: Millis) -> bool {
+        number >= self.valid_from
+            && self.may_be_lost(number)
+            && self.takes_back(now)
+            && self.ended(number).is_none()
+            && !self.holds(user)
+            && self.waiting.number_of(user).is_none()
+            && !self.waiting.has(number)
+    }
+
+    /// A line that another store has gone on with may have lost the newest numbers: what it gives
+    /// next must be behind them.
+    pub(super) fn notice_loss(&mut self, store: Store, now: Millis) {
+        if self.run != store.run {
+            self.lift(self.tail, store, now);
+        }
+    }
+
+    /// Goes on behind every number that may have been given, `given` among them. Who waits now is
+    /// below the base from here on.
+    pub(super) fn lift(&mut self, given: Number, store: Store, now: Millis) {
+        // Losses that follow each other soon count as one.
+        if !self.takes_back(now + TAKE_BACK_MS / 2) {
+            (self.lost_from, self.take_back_until) = (self.tail.next(), now + TAKE_BACK_MS);
+        }
+        if self.item.recovering_until <= now {
+            self.item.recovering_until = 0;
+        }
+        let frontier = self.frontier();
+        if frontier <= self.tail {
+            self.changes.push_front(Change::Waits(frontier, self.tail));
+        }
+        self.reclaimed = Reclaimed::default();
+        for number in self.waiting.numbers() {
+            self.reclaimed.add(number, number);
+        }
+        self.base = Number::base_at(now).max(Number(self.tail.max(given).0 + LEAP));
+        self.tail = self.base;
+        self.gone = Departed::new(self.base);
+        self.behind_until = now + store.hold;
+        self.run = store.run;
+    }
+
+    /// Whether a person is somewhere where they need no number of old.
+    fn holds(&self, user: &UserId) -> bool {
+        self.entered.get(user).is_some()
+            || self.returning.number_of(user).is_some()
+            || self.missed.get(user).is_some()
+    }
+
+    /// The first who is taken back begins the time in which nobody is let in.
+    fn hold(&mut self, store: Store, now: Millis) {
+        if self.item.recovering_until == 0 {
+            self.item.recovering_until = now + store.hold;
+        }
+    }
+}
+
+/// What becomes of a genuine number that is nowhere and whose end nobody remembers.
+pub(super) fn unknown(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    store: Store,
+    now: Millis,
+    written: &mut Written,
+) -> Standing {
+    if number > line.tail {
+        line.lift(number, store, now);
+    }
+    if !line.may_be_lost(number) {
+        // So long ago that how it ended is forgotten.
+        return Standing::Ended(EndReason::Expired);
+    }
+    if !line.takes_back(now) || line.waiting.has(number) {
+        return Standing::Restarted;
+    }
+    let waits_at = line.waiting.number_of(user);
+    if line.holds(user) || waits_at.is_some_and(|other| other < number) {
+        return Standing::Ended(EndReason::Replaced);
+    }
+    if let Some(newer) = waits_at {
+        line.depart(user);
+        line.end(user.clone(), newer, EndReason::Replaced, now, written);
+    }
+    take_back(line, user, number, store, now);
+    Standing::At(people::place_of(line, user, number))
+}
+
+fn take_back(line: &mut Line, user: &UserId, number: Number, store: Store, now: Millis) {
+    line.waiting.add(user.clone(), number);
+    line.reclaimed.add(number, number);
+    line.changes.push_back(Change::Waits(number, number));
+    line.totals.joined += 1;
+    line.mark(number, now);
+    line.hold(store, now);
+}
+
+/// Ends a ticket that the line lost, so that nobody takes it back later.
+pub(super) fn end_lost(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    reason: EndReason,
+    now: Millis,
+    written: &mut Written,
+) -> bool {
+    let lost = !line.removed && line.has_lost(user, number, now);
+    if lost {
+        line.totals.joined += 1;
+        line.end(user.clone(), number, reason, now, written);
+    }
+    lost
+}
+
+/// Lets a person in again whose pass is proof that they were let in, if the line lost that.
+pub(super) fn reenter(
+    line: &mut Line,
+    entry: &Reentry,
+    store: Store,
+    now: Millis,
+    written: &mut Written,
+) -> Standing {
+    let Reentry { user, number, .. } = entry;
+    let is_it = |held: Option<Number>| held == Some(*number);
+    if line.entered.get(user).is_some() || line.removed || *number < line.valid_from {
+        return people::resolve(line, &(user.clone(), *number), store, now, written);
+    }
+    if *number > line.tail {
+        line.lift(*number, store, now);
+    }
+    let missed = line.missed.get(user);
+    if is_it(line.waiting.number_of(user)) {
+        line.depart(user);
+    } else if is_it(line.returning.number_of(user)) {
+        line.returning.remove(user);
+    } else if let Some(missed) = missed.filter(|missed| missed.number == *number) {
+        line.missed.remove(missed.until, user);
+    } else if line.has_lost(user, *number, now) {
+        line.totals.joined += 1;
+    } else {
+        return people::resolve(line, &(user.clone(), *number), store, now, written);
+    }
+    line.enter_until(user.clone(), *number, entry.at, entry.expires_at, written);
+    Standing::At(Place::Entered { at: entry.at, expires_at: entry.expires_at })
+}

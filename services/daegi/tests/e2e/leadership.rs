@@ -1,0 +1,157 @@
+//! Exactly one scheduler leads, whatever happens to the one that does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, UserId};
+use daegi_runtime::Clock;
+use daegi_scheduler::meters;
+use daegi_store::{Lease, RedisStore, SharedStore};
+use daegi_testkit::{Redis, eventually, redis_or_loud};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::member::{Fleet, Member};
+
+/// What is deployed unless told otherwise.
+const LEASE: Duration = Duration::from_secs(3);
+const SECOND: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_secs(30);
+
+/// So many people are let in every 50 ms.
+const QUOTA: u32 = 2;
+const PEOPLE: usize = 900;
+
+/// A leader and two standbys, with the default lease.
+async fn three(redis: &Redis) -> (Member, Vec<Member>) {
+    let fleet = Fleet::new(redis).with("DAEGI_LEASE_MS", &LEASE.as_millis().to_string());
+    let leader = fleet.ready("daegi-scheduler").await;
+    eventually(SOON, "the first leads", || leader.leads()).await;
+    let standbys = vec![fleet.ready("daegi-scheduler").await, fleet.ready("daegi-scheduler").await];
+    for standby in &standbys {
+        assert!(!standby.leads().await);
+    }
+    (leader, standbys)
+}
+
+/// Who leads, as this replica says.
+async fn leader(member: &Member) -> Value {
+    member.admin(Method::GET, "leader", Value::Null).await
+}
+
+/// Waits until one of them leads.
+async fn next_term(standbys: &[Member]) {
+    eventually(SOON, "a standby leads", async || {
+        standbys[0].leads().await || standbys[1].leads().await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_gets_sigterm_hands_over_within_a_second() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (mut leader, standbys) = three(&redis).await;
+    let told = Instant::now();
+    leader.tell_to_stop();
+    next_term(&standbys).await;
+    assert!(told.elapsed() < SECOND, "after {:?}", told.elapsed());
+    assert_eq!(leader.wait().unwrap().code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (leader, standbys) = three(&redis).await;
+    let killed = Instant::now();
+    leader.kill();
+    next_term(&standbys).await;
+    assert!(killed.elapsed() < LEASE + SECOND, "after {:?}", killed.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn standbys_serve_operators_and_name_the_leader() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (first, standbys) = three(&redis).await;
+    let own = leader(&first).await;
+    let (name, epoch) = (&own["replica"], &own["epoch"]);
+    for standby in &standbys {
+        let said = leader(standby).await;
+        assert_eq!((&said["leading"], &said["leader"]), (&json!(false), name), "{said}");
+        assert_eq!((&said["epoch"], &said["since"]), (epoch, &own["since"]));
+        assert!(said["termSeconds"].is_u64() && said["replica"] != *name, "{said}");
+        assert_eq!(standby.metric(meters::IS_LEADER).await, 0.0);
+    }
+    let path = "waiting-queue/token-count-to-move";
+    standbys[0].admin(Method::PUT, path, json!({ "tokenCountToMove": 77 })).await;
+    assert_eq!(first.admin(Method::GET, path, Value::Null).await["tokenCountToMove"], 77);
+    assert_eq!(first.metric(meters::IS_LEADER).await, 1.0);
+    assert_eq!(Some(first.metric(meters::EPOCH).await), epoch.as_f64());
+    let lasts = async || first.metric(meters::TERM_SECONDS).await > 0.0;
+    eventually(SOON, "the length of the term is shown", lasts).await;
+}
+
+/// A line of many, and one scheduler with a short lease that lets them in.
+async fn sale(redis: &Redis) -> (SharedStore, Member) {
+    let settings = Settings { token_count_to_move: QUOTA, tick_ms: 50 };
+    let store = RedisStore::open(&redis.url(), 16, settings).await.unwrap();
+    let store: SharedStore = Arc::new(store);
+    let concert = ItemChange {
+        id: concert(),
+        name: ItemName::parse("concert").unwrap(),
+        stock: 100_000,
+        enabled: true,
+        version: None,
+        policy: Some(Policy { grace_seconds: 0, ..Policy::default() }),
+    };
+    let now = Clock::system().now_ms();
+    store.put_item(&concert, now).await.unwrap();
+    let people: Vec<_> =
+        (0..PEOPLE).map(|n| UserId::parse(&format!("person-{n}")).unwrap()).collect();
+    store.join(&concert.id, &people, &settings, now).await.unwrap();
+    let scheduler = Fleet::new(redis).ready("daegi-scheduler").await;
+    eventually(SOON, "people are let in", async || entered(&store).await > 0).await;
+    (store, scheduler)
+}
+
+fn concert() -> ItemId {
+    ItemId::parse("concert").unwrap()
+}
+
+async fn entered(store: &SharedStore) -> u64 {
+    store.counts(&[concert()]).await.unwrap()[0].entered
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after_waking() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (store, scheduler) = sale(&redis).await;
+    scheduler.pause();
+    // The next leader is this test: it leads, and lets nobody in.
+    let lease = eventually(SOON, "the lease runs out", async || {
+        Lease::try_acquire(&*store, Duration::from_secs(300), Clock::system().now_ms())
+            .await
+            .unwrap()
+    })
+    .await;
+    let before = entered(&store).await;
+    assert!(before < PEOPLE as u64, "there is nobody left to be let in");
+    scheduler.resume();
+    let learned = async || scheduler.metric(meters::HAND_OVERS).await > 0.0;
+    eventually(SOON, "it learns that its term is over", learned).await;
+    assert!(!scheduler.leads().await);
+    assert_eq!(entered(&store).await, before);
+    lease.release().await;
+    eventually(SOON, "it may lead again", async || entered(&store).await > before).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_store_refuses_a_stale_leader_is_counted() {
+    let Some(redis) = redis_or_loud().await else { return };
+    let (store, scheduler) = sale(&redis).await;
+    assert_eq!(scheduler.metric(meters::STALE).await, 0.0);
+    store.begin_term(Clock::system().now_ms()).await.unwrap();
+    let counted = async || scheduler.metric(meters::STALE).await == 1.0;
+    eventually(SOON, "the refusal is counted", counted).await;
+    let said = leader(&scheduler).await;
+    assert_eq!((&said["staleRefusals"], &said["handOvers"]), (&json!(1), &json!(1)), "{said}");
+}
