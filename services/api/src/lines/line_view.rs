@@ -66,6 +66,19 @@ impl LineView {
         self.core.moves.subscribe()
     }
 
+    /// Where a number waits and the view that goes with it, if that is known without waiting for
+    /// anybody: what nearly every poll needs. Asking is being seen.
+    pub(crate) fn glance(&self, number: Number) -> Option<(Arc<View>, u64)> {
+        self.core.ask();
+        let view = self.core.view.load_full();
+        if self.core.gone.load(Ordering::Relaxed) || view.as_of.elapsed() > STALE {
+            return None;
+        }
+        let Look::Waiting { position } = view.look(number) else { return None };
+        self.mark(&view, number);
+        Some((view, position))
+    }
+
     /// Where a ticket stands, and the view that goes with it. Asking is being seen.
     pub(crate) async fn find(&self, ticket: &Ticket) -> Result<(Arc<View>, Standing)> {
         let mut view = self.fresh().await?;

@@ -23,9 +23,9 @@ const AT_LEAST: Duration = Duration::from_millis(15);
 const AFTER_TROUBLE: Duration = Duration::from_millis(200);
 /// A line nobody asked for during this time is dropped.
 const FORGET: Duration = Duration::from_secs(60);
-/// How often marks go to the store. The shortest grace period is five times as long, and people
+/// How often marks go to the store. The shortest grace period is three times as long, and people
 /// are told to ask twice within it.
-const FLUSH: Duration = Duration::from_secs(2);
+const FLUSH: Duration = Duration::from_secs(3);
 
 /// Keeps one line fresh.
 pub(super) struct Refresher {

@@ -1,5 +1,5 @@
 //! Who was seen. A mark is one atomic bit: thousands of polls per second note themselves without
-//! a lock, and the store hears of all of them together, every other second.
+//! a lock, and the store hears of all of them together, every few seconds.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -49,13 +49,29 @@ impl Room {
     /// Where a ticket stands. Somebody who waits may be kept up to `wait`, until that changes.
     pub(crate) async fn poll(&self, presented: &Presented, wait: Duration) -> Result<wire::Ticket> {
         let ticket = self.believe(presented)?;
-        let line = self.line_of(&ticket).await?;
-        let Sight { view, found } = if wait.is_zero() {
-            self.look(&line, &ticket).await?
-        } else {
-            self.listen(&line, &ticket, wait).await?
+        let known = if wait.is_zero() { self.glance(&ticket) } else { None };
+        let Sight { view, found } = match known {
+            Some(sight) => sight,
+            // In a box: what few polls need would make the future of every poll a large one.
+            None => Box::pin(self.seek(&ticket, wait)).await?,
         };
         Ok(self.ticket_json(&ticket, presented.token.clone(), &view, found))
+    }
+
+    /// Where somebody waits, if this pod knows.
+    fn glance(&self, ticket: &Ticket) -> Option<Sight> {
+        let (view, position) = self.lines.known(&ticket.item)?.glance(ticket.number)?;
+        Some(Sight { view, found: Found::Waiting { position } })
+    }
+
+    /// Where a ticket stands, however many have to be asked.
+    async fn seek(&self, ticket: &Ticket, wait: Duration) -> Result<Sight> {
+        let line = self.line_of(ticket).await?;
+        if wait.is_zero() {
+            self.look(&line, ticket).await
+        } else {
+            self.listen(&line, ticket, wait).await
+        }
     }
 
     /// What everybody may know about a line.
