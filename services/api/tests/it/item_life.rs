@@ -99,7 +99,7 @@ async fn whoever_missed_their_turn_and_comes_back_is_first() {
         present.push(world.token("concert", user).await);
     }
     // So that no mark of now is on its way when it is two minutes later.
-    sleep(Duration::from_secs(3)).await;
+    sleep(Duration::from_secs(5)).await;
     world.clock.advance(Duration::from_secs(120));
     for token in &present {
         let (number, item) = (world.number("concert", token), id("concert"));
