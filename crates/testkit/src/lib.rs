@@ -28,7 +28,7 @@ pub mod redis_proxy;
 pub mod redis_server;
 
 pub use cable::{Cable, Condition};
-pub use chance::chance;
+pub use chance::{chance, seed};
 pub use fake_redis::FakeRedis;
 pub use fleet::{Fleet, Member};
 pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};

@@ -12,8 +12,7 @@ mod fairness;
 mod history;
 mod world;
 
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
-
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use tokio::runtime::Runtime;
 
 use self::world::World;
@@ -40,8 +39,16 @@ pub(crate) fn agrees_elsewhere(runtime: &Runtime, setup: &Setup) {
 }
 
 fn agrees(runtime: &Runtime, setup: &Setup, histories: u32) {
-    let config = Config { cases: histories, max_shrink_iters: 4000, ..Config::default() };
-    let mut runner = TestRunner::new(config);
+    let config = Config {
+        cases: histories,
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&daegi_testkit::seed("random histories").to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    let mut runner = TestRunner::new_with_rng(config, rng);
     let outcome = runner.run(&history::history(), |history| {
         let run = async {
             let mut world = World::new(setup).await;

@@ -136,10 +136,9 @@ impl<'a> World<'a> {
             }
             Op::Resolve { item, tickets, off } => self.resolve(*item, tickets, *off).await,
             Op::Leave { item, ticket, off } => {
-                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                let Some((user, number)) = self.shown(*item, *ticket, *off) else {
                     return Ok(());
                 };
-                let number = Number(number.0 + off);
                 both!(self, store => store.leave(&self.items[*item], &user, number, self.now))
                     .map(drop)
             }
@@ -297,11 +296,8 @@ impl<'a> World<'a> {
         tickets: &[usize],
         off: u64,
     ) -> std::result::Result<(), Wrong> {
-        let asked: Vec<_> = tickets
-            .iter()
-            .filter_map(|index| self.ticket(item, *index))
-            .map(|(user, number)| (user, Number(number.0 + off)))
-            .collect();
+        let asked: Vec<_> =
+            tickets.iter().filter_map(|index| self.shown(item, *index, off)).collect();
         both!(self, store => store.resolve(&self.items[item], &asked, self.now)).map(drop)
     }
 
@@ -379,9 +375,10 @@ impl<'a> World<'a> {
         for item in 0..self.items.len() {
             let start = DepartedCursor::default();
             both!(self, store => store.snapshot(&self.items[item], start))?;
-            let tickets = &self.tickets[item];
-            let standings =
-                both!(self, store => store.resolve(&self.items[item], tickets, self.now))?;
+            // The first asking takes people back who were lost, who then stand as the second says.
+            let (id, tickets) = (&self.items[item], &self.tickets[item]);
+            both!(self, store => store.resolve(id, tickets, self.now))?;
+            let standings = both!(self, store => store.resolve(id, tickets, self.now))?;
             Fairness::check_one_place_each(tickets, &standings)?;
         }
         Ok(())
@@ -390,6 +387,21 @@ impl<'a> World<'a> {
     fn ticket(&self, item: usize, index: usize) -> Option<(UserId, Number)> {
         let tickets = &self.tickets[item];
         (!tickets.is_empty()).then(|| tickets[index % tickets.len()].clone())
+    }
+
+    /// A ticket with a number that is `off`, as a store that lost it would see it. Tickets are
+    /// signed, so that nobody shows a number of somebody else: this one is theirs from here on.
+    fn shown(&mut self, item: usize, index: usize, off: u64) -> Option<(UserId, Number)> {
+        let (user, Number(number)) = self.ticket(item, index)?;
+        let number = Number(number + off);
+        let tickets = &mut self.tickets[item];
+        match tickets.iter().find(|given| given.1 == number) {
+            Some((holder, _)) => (*holder == user).then_some((user, number)),
+            None => {
+                tickets.push((user.clone(), number));
+                Some((user, number))
+            }
+        }
     }
 
     fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
