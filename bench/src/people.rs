@@ -6,6 +6,7 @@
 mod admissions;
 mod arena;
 mod bare;
+mod console;
 mod ear;
 mod joins;
 mod latency;
@@ -72,6 +73,7 @@ enum Contest {
     Joins,
     Admissions,
     Sizes,
+    Console,
 }
 
 impl Contest {
@@ -87,6 +89,7 @@ impl Contest {
             Self::Joins => joins::compare(arena, options).await,
             Self::Admissions => admissions::measure(arena, options).await,
             Self::Sizes => sizes::compare(arena, options).await,
+            Self::Console => console::watch(arena, options).await,
         }
     }
 }

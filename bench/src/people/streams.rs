@@ -54,6 +54,8 @@ struct Outcome {
     ends: usize,
     /// Milliseconds of the pod's CPU per tick.
     cpu: f64,
+    /// What the pod had asked of Redis when everybody was inside.
+    commands: u64,
 }
 
 pub(super) async fn hold(
@@ -69,7 +71,7 @@ pub(super) async fn hold(
     sleep(QUIET).await;
     let quiet = audience.proxy.commands() - before;
     let outcome = audience.enter(arena).await?;
-    let commands = audience.proxy.commands();
+    let (commands, later) = (outcome.commands, audience.proxy.commands() - outcome.commands);
     let (idle, each) = (audience.each, audience.pod.memory()?);
     progress(&format!("{name}: {:.0} MB in the end", each / 1e6));
     arena.store.remove_item(&audience.line.item).await?;
@@ -112,8 +114,10 @@ pub(super) async fn hold(
             Goal::Most(0.1),
         )
         .with(format!(
-            "{commands} by the pod from its start to the end, {quiet} of them in {} s of waiting",
-            QUIET.as_secs()
+            "{commands} by the pod from its start until all are inside, {quiet} of them in {} s of \
+             waiting; {later} in the {} s after",
+            QUIET.as_secs(),
+            AFTERWARDS.as_secs(),
         )),
     ])
 }
@@ -161,18 +165,21 @@ impl Audience {
         let before = self.pod.cpu()?;
         let begun = self.tick(arena).await?;
         let cpu = (self.pod.cpu()? - before) * 1e3 / TICKS as f64;
+        let commands = self.proxy.commands();
         sleep(AFTERWARDS).await;
         let people = self.line.tickets.len();
         let (told, delays) = (vec![0; people], Vec::with_capacity(people));
-        let mut outcome = Outcome { told, delays, gossip: 0, ends: 0, cpu };
+        let mut outcome = Outcome { told, delays, gossip: 0, ends: 0, cpu, commands };
         while let Ok(heard) = self.heard.try_recv() {
             match heard.what {
                 What::Place => {}
                 What::Turn => {
-                    outcome.told[heard.who] += 1;
                     // First come, first served: who it is says with which tick they came in.
                     let tick = begun[heard.who * TICKS / people];
-                    outcome.delays.push(heard.at.saturating_duration_since(tick));
+                    if outcome.told[heard.who] == 0 {
+                        outcome.delays.push(heard.at.saturating_duration_since(tick));
+                    }
+                    outcome.told[heard.who] += 1;
                 }
                 What::Gossip => outcome.gossip += 1,
                 What::End => outcome.ends += 1,
