@@ -91,9 +91,9 @@ async fn stock(State(shop): State<Arc<Shop>>) -> Response {
 
 async fn checkout(State(shop): State<Arc<Shop>>, RawQuery(query): RawQuery) -> Response {
     let pass = brought(query.as_deref(), "pass=");
-    match shop.desk.check(&shop.item, pass).await {
-        Ok(checked) => {
-            let user = checked.user.to_string();
+    match shop.desk.guard().check(&shop.item, pass).await {
+        Ok(entry) => {
+            let user = entry.user.to_string();
             shop.show(StatusCode::OK, &Scene::Checkout { user: &user, pass })
         }
         Err(refusal) => shop.refuse(&refusal.into()),
