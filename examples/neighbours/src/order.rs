@@ -38,6 +38,20 @@ pub struct Setup {
     pub cancelled_percent: u8,
 }
 
+/// Why there is no order service.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its readers cannot be made.
+    #[error(transparent)]
+    Reader(#[from] rdkafka::error::KafkaError),
+    /// Its publisher cannot be made.
+    #[error(transparent)]
+    Publisher(#[from] daegi_kafka::Error),
+    /// Its guard cannot be made.
+    #[error(transparent)]
+    Guard(#[from] daegi_guard::Error),
+}
+
 /// An order service.
 #[derive(Debug)]
 pub struct OrderService {
@@ -51,7 +65,7 @@ impl OrderService {
     ///
     /// # Errors
     /// If librdkafka refuses the addresses, or a guard cannot be made.
-    pub fn new(setup: Setup) -> anyhow::Result<Self> {
+    pub fn new(setup: Setup) -> Result<Self, Error> {
         let activated = Reader::new(&setup.kafka, Topic::TokenActivated, GROUP)?;
         // A group of its own: partitions of both topics must not be shared out between them.
         let items = Reader::new(&setup.kafka, Topic::ItemChanged, "order-service-stock")?;

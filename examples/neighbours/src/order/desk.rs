@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Desk {
-    pub(super) fn new(setup: Setup) -> anyhow::Result<Self> {
+    pub(super) fn new(setup: Setup) -> Result<Self, super::Error> {
         let publisher = Publisher::new(&setup.kafka.brokers)?;
         let guard = Guard::new(daegi_guard::Setup::of(&setup.api))?;
         Ok(Self { setup, guard, publisher, book: Mutex::default() })
