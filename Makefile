@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test chaos chaos-bugs bench bench-kafka k6 page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs bench bench-kafka k6 page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,6 +14,11 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 	web/test.sh
+	sdk/test.sh
+
+fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
+	cargo build --locked -p daegi
+	services/daegi/fuzz.sh
 
 CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
 
