@@ -67,8 +67,9 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     let crowd = crowd::Crowd::come(&stage, options, deadline, recorder.clone()).await?;
     let cable = Cable::to(stage.redis.lock().await.port()).await?;
     let nemesis = async {
-        faults::bring(&stage, plan(options.seed, options.seconds, stage::SIZE), &recorder).await;
-        tokio::time::sleep_until(began + trouble).await;
+        let (plan, end) = (plan(options.seed, options.seconds, stage::SIZE), began + trouble);
+        faults::bring(&stage, plan, end, &recorder).await;
+        tokio::time::sleep_until(end).await;
         let calm = now();
         stage.heal().await;
         calm

@@ -21,14 +21,23 @@ const LIMP: Duration = Duration::from_millis(700);
 /// How long somebody lies in wait for a leader, and for one of its admissions.
 const AMBUSH: Duration = Duration::from_secs(5);
 
-/// Brings all sequences side by side, and returns when the last fault is over.
-pub(super) async fn bring(stage: &Stage, plan: [Vec<Planned>; 2], recorder: &Recorder) {
+/// Brings all sequences side by side, and returns when the last fault is over. None begins after the
+/// end: servers take their time to come back, and what was planned after them comes later.
+pub(super) async fn bring(
+    stage: &Stage,
+    plan: [Vec<Planned>; 2],
+    end: Instant,
+    recorder: &Recorder,
+) {
     let [members, servers] = plan;
-    tokio::join!(sequence(stage, members, recorder), sequence(stage, servers, recorder));
+    tokio::join!(sequence(stage, members, end, recorder), sequence(stage, servers, end, recorder));
 }
 
-async fn sequence(stage: &Stage, plan: Vec<Planned>, recorder: &Recorder) {
+async fn sequence(stage: &Stage, plan: Vec<Planned>, end: Instant, recorder: &Recorder) {
     for planned in plan {
+        if Instant::now() + planned.after > end && !planned.what.loses() {
+            continue;
+        }
         sleep(planned.after).await;
         let from = now();
         let target = strike(stage, &planned).await;
