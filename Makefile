@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test fuzz chaos chaos-bugs bench bench-kafka k6 page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -28,6 +28,10 @@ chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=1
 
 chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
 	chaos/bugs/show.sh $(BUGS)
+
+soak: tools ## an evening without faults, nothing may grow: MINUTES=10 RATE=2000 (requests per second)
+	cargo build --release --locked $(CHAOS_BINARIES)
+	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
 	@infra/tools/wrk.sh
