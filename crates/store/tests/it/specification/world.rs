@@ -272,7 +272,7 @@ impl<'a> World<'a> {
         let answers = both!(self, store => store.join(id, users, settings, now))?;
         for (user, answer) in users.iter().zip(answers) {
             if let Joined::At { number, new: true, .. } = answer {
-                self.tickets[item].push((user.clone(), number));
+                self.keep(item, &(user.clone(), number));
             }
         }
         Ok(())
@@ -296,8 +296,13 @@ impl<'a> World<'a> {
         tickets: &[usize],
         off: u64,
     ) -> std::result::Result<(), Wrong> {
-        let asked: Vec<_> =
-            tickets.iter().filter_map(|index| self.shown(item, *index, off)).collect();
+        let mut asked = Vec::new();
+        for index in tickets {
+            let Some(shown) = self.shown(item, *index, off) else { continue };
+            // Whom the store takes back has this number from here on.
+            self.keep(item, &shown);
+            asked.push(shown);
+        }
         both!(self, store => store.resolve(&self.items[item], &asked, self.now)).map(drop)
     }
 
@@ -390,17 +395,17 @@ impl<'a> World<'a> {
     }
 
     /// A ticket with a number that is `off`, as a store that lost it would see it. Tickets are
-    /// signed, so that nobody shows a number of somebody else: this one is theirs from here on.
-    fn shown(&mut self, item: usize, index: usize, off: u64) -> Option<(UserId, Number)> {
+    /// signed, so that nobody shows a number of somebody else.
+    fn shown(&self, item: usize, index: usize, off: u64) -> Option<(UserId, Number)> {
         let (user, Number(number)) = self.ticket(item, index)?;
         let number = Number(number + off);
-        let tickets = &mut self.tickets[item];
-        match tickets.iter().find(|given| given.1 == number) {
-            Some((holder, _)) => (*holder == user).then_some((user, number)),
-            None => {
-                tickets.push((user.clone(), number));
-                Some((user, number))
-            }
+        let holder = self.tickets[item].iter().find(|given| given.1 == number);
+        holder.is_none_or(|(holder, _)| *holder == user).then_some((user, number))
+    }
+
+    fn keep(&mut self, item: usize, ticket: &(UserId, Number)) {
+        if !self.tickets[item].contains(ticket) {
+            self.tickets[item].push(ticket.clone());
         }
     }
 
