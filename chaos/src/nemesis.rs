@@ -50,20 +50,21 @@ pub struct Size {
     pub consumers: usize,
 }
 
-/// One in so many faults of processes strikes the leader in the middle of an admission, whatever
-/// chance says: a fence is worth something only where somebody runs into it.
-const AMBUSH_EVERY: usize = 3;
+/// Every other fault of processes strikes the leader for longer than its lease, whatever chance says:
+/// a fence is worth something only where somebody runs into it. Long enough for the lease to run out,
+/// for another one to lead, and for that one to let people in.
+const AMBUSH: std::ops::Range<u64> = 4_500..5_500;
 
 /// Two sequences of faults side by side, each long enough: processes and their ways to Redis; and
 /// what they all depend on.
 #[must_use]
 pub fn plan(seed: u64, seconds: u64, size: Size) -> [Vec<Planned>; 2] {
     let mut chance = Rng::with_seed(seed);
-    let members =
-        sequence(&mut chance, seconds, (300, 1_500), |chance, nth| match nth % AMBUSH_EVERY {
-            1 => ambush(chance),
-            _ => member(chance, size),
-        });
+    let members = sequence(&mut chance, seconds, (300, 1_500), |chance, nth| match nth % 4 {
+        1 => (FaultKind::Snare, Target::Leader, chance.u64(AMBUSH)),
+        3 => (FaultKind::Pause, Target::Leader, chance.u64(AMBUSH)),
+        _ => member(chance, size),
+    });
     let servers = sequence(&mut chance, seconds, (6_000, 16_000), |chance, _| server(chance));
     [members, losses::among(servers, &mut chance, seconds)]
 }
@@ -85,11 +86,6 @@ fn sequence(
         let (after, lasts) = (Duration::from_millis(after), Duration::from_millis(lasts));
         all.push(Planned { after, lasts, what, target });
     }
-}
-
-/// Long enough for the lease to run out, for another one to lead, and for that one to let people in.
-fn ambush(chance: &mut Rng) -> (FaultKind, Target, u64) {
-    (FaultKind::Snare, Target::Leader, chance.u64(4_500..5_500))
 }
 
 /// The leader is hit as often as all others together.
@@ -139,11 +135,15 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_seed_admissions_are_ambushed_and_redis_loses_everything() {
+    fn whatever_the_seed_leaders_are_ambushed_and_redis_loses_everything() {
         for seed in 0..200 {
             let [members, servers] = plan(seed, 60, SIZE);
-            let snares = members.iter().filter(|planned| planned.what == FaultKind::Snare);
-            assert!(snares.count() >= 3, "seed {seed}");
+            for what in [FaultKind::Snare, FaultKind::Pause] {
+                let long = |planned: &&Planned| {
+                    planned.what == what && planned.lasts.as_millis() >= AMBUSH.start.into()
+                };
+                assert!(members.iter().filter(long).count() >= 2, "seed {seed}: {what:?}");
+            }
             let losses =
                 |servers: &[Planned]| servers.iter().filter(|planned| planned.what.loses()).count();
             assert_eq!(losses(&servers), 1, "seed {seed}");

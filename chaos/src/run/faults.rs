@@ -56,8 +56,7 @@ async fn strike(stage: &Stage, planned: &Planned) -> String {
     let slot = match planned.target {
         Target::Redis => return redis(stage, planned).await,
         Target::Kafka => return kafka(stage, planned).await,
-        Target::Leader if planned.what == FaultKind::Snare => awaited_leader(stage).await,
-        Target::Leader => stage.leader().await.unwrap_or(&stage.schedulers[0]),
+        Target::Leader => awaited_leader(stage).await,
         Target::Scheduler(at) => &stage.schedulers[at],
         Target::Api(at) => &stage.apis[at],
         Target::Consumer(at) => &stage.consumers[at],
@@ -95,7 +94,7 @@ async fn member(slot: &Slot, planned: &Planned) {
     }
 }
 
-/// Somebody must lead for its admissions to be caught.
+/// Waits a while for somebody to lead.
 async fn awaited_leader(stage: &Stage) -> &Slot {
     let deadline = Instant::now() + AMBUSH;
     while Instant::now() < deadline {

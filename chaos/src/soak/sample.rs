@@ -18,7 +18,7 @@ pub(super) struct Sample {
     /// Since the beginning.
     pub(super) at: Duration,
     pub(super) calls: Calls,
-    /// By name, with a mark whether it must be flat.
+    /// By name.
     pub(super) sizes: BTreeMap<String, f64>,
 }
 
