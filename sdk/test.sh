@@ -16,6 +16,7 @@ else
 fi
 if command -v mvn >/dev/null && javac --release 17 -version >/dev/null 2>&1; then
   # Maven asks nobody once it has everything: all versions are fixed.
+  rm -rf sdk/java/target/surefire-reports
   mvn -B -ntp --quiet -f sdk/java/pom.xml test
   awk -F '"' '/<testsuite / { for (i = 1; i < NF; i++) { if ($i ~ / tests=$/) tests += $(i + 1) } }
     END { printf "test result: ok. %d passed; 0 failed; 0 ignored (Java)\n", tests }' \

@@ -21,7 +21,7 @@ export interface FastifyReply {
   code(status: number): FastifyReply;
   header(name: string, value: string): FastifyReply;
   headers(values: Record<string, string>): FastifyReply;
-  send(body: string): unknown;
+  send(body: Uint8Array): unknown;
 }
 
 export type FastifyHook = (request: Carrier, reply: FastifyReply) => Promise<unknown>;
@@ -58,7 +58,9 @@ export function fastify(guard: Guard, protection: Protection): FastifyHook {
   return async (request, reply) => {
     const outcome = await admit(guard, protection, request);
     if ("answer" in outcome) {
-      return reply.code(outcome.answer.status).headers(outcome.answer.headers).send(outcome.answer.body);
+      const { status, headers, body } = outcome.answer;
+      // As bytes: Fastify would say more about the type of a text.
+      return reply.code(status).headers(headers).send(Buffer.from(body));
     }
     if (outcome.cookie !== null) reply.header("set-cookie", outcome.cookie);
     if (protection.completes) completeAfter(guard, reply.raw, outcome.entry);
