@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::config::{self, Config, EXIT_USAGE, Role};
+use crate::health;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
@@ -64,6 +65,9 @@ where
         Ok(config) => config,
         Err(exit) => return exit,
     };
+    if config.healthcheck {
+        return healthcheck(&config);
+    }
     telemetry::init(&config);
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => {
@@ -73,6 +77,13 @@ where
             exit
         }
         Err(error) => failure(role, &error.into()),
+    }
+}
+
+fn healthcheck(config: &Config) -> ExitCode {
+    match health::ask(config.internal_addr) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure(config.role, &error.into()),
     }
 }
 
