@@ -14,8 +14,8 @@ have() { # command, what it tests
 }
 
 if have go "chart, manifests and compose are"; then
-  DAEGI_BINARIES=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
-  export DAEGI_BINARIES
+  BINARIES=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
+  export BINARIES
   log=$(mktemp)
   (cd infra/check && go test -count=1 -v . >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
   passed=$((passed + $(grep -c '^--- PASS' "$log")))

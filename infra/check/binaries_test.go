@@ -20,9 +20,9 @@ func optionsOf(t *testing.T, binary string) map[string]string {
 	if known, asked := helps[binary]; asked {
 		return known
 	}
-	dir := os.Getenv("DAEGI_BINARIES")
+	dir := os.Getenv("BINARIES")
 	if dir == "" {
-		t.Fatal("DAEGI_BINARIES names no folder: infra/test.sh does")
+		t.Fatal("BINARIES names no folder: infra/test.sh does")
 	}
 	help, err := exec.Command(filepath.Join(dir, binary), "--help").Output()
 	must(t, err)
