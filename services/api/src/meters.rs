@@ -1,7 +1,7 @@
 //! What the api counts. Handles are made once: a poll must not look up a name.
 
 use daegi_domain::Status;
-use metrics::{Counter, Histogram, counter, histogram};
+use metrics::{Counter, Histogram, counter, gauge, histogram};
 
 use crate::Error;
 
@@ -46,6 +46,10 @@ pub(crate) struct Meters {
 
 impl Meters {
     pub(crate) fn new() -> Self {
+        // From the start, so that none can be told from nobody knows.
+        for kind in ["events", "socket"] {
+            gauge!(STREAMS, "kind" => kind).increment(0);
+        }
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),
