@@ -43,6 +43,7 @@ enum What {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    daegi_runtime::descriptors::raise();
     match Cli::parse().what {
         What::Kafka(options) => kafka::run(options).await,
         What::People(options) => people::run(options).await,

@@ -6,6 +6,8 @@
 mod admissions;
 mod arena;
 mod bare;
+mod console;
+mod ear;
 mod joins;
 mod latency;
 mod listeners;
@@ -13,6 +15,7 @@ mod newcomer;
 mod polls;
 mod redis_side;
 mod sizes;
+mod streams;
 mod wrk;
 
 use std::path::PathBuf;
@@ -23,6 +26,7 @@ use crate::figure::{self, Figure};
 use crate::report::progress;
 use arena::Arena;
 pub(crate) use bare::Bare;
+use ear::Channel;
 
 /// How many people wait in a long line.
 const MILLION: usize = 1_000_000;
@@ -64,9 +68,12 @@ enum Contest {
     Polls,
     Latency,
     Listeners,
+    Streams,
+    Sockets,
     Joins,
     Admissions,
     Sizes,
+    Console,
 }
 
 impl Contest {
@@ -77,9 +84,12 @@ impl Contest {
             Self::Polls => polls::compare(arena, options).await,
             Self::Latency => latency::at_half_load(arena, options).await,
             Self::Listeners => listeners::hold(arena, options).await,
+            Self::Streams => streams::hold(arena, options, Channel::Events).await,
+            Self::Sockets => streams::hold(arena, options, Channel::Socket).await,
             Self::Joins => joins::compare(arena, options).await,
             Self::Admissions => admissions::measure(arena, options).await,
             Self::Sizes => sizes::compare(arena, options).await,
+            Self::Console => console::watch(arena, options).await,
         }
     }
 }

@@ -137,6 +137,38 @@ describe("the console", { skip: !path }, () => {
     await person.end();
   });
 
+  test("the waiting page looks as the operator wants it to", async () => {
+    const item = await line(0);
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    const form = page.getByRole("region", { name: "Waiting page" });
+    await form.getByLabel("Name on the page").fill("The Opera");
+    await form.getByLabel("What people read before they join").fill("Doors open at seven.");
+    await form.getByLabel("A colour of its own").check();
+    await form.getByLabel("Colour", { exact: true }).fill("#7a1f5c");
+    const picture = (size) => ({ name: "logo.png", mimeType: "image/png", buffer: Buffer.alloc(size, 1) });
+    await form.getByLabel("Logo").setInputFiles(picture(6001));
+    await form.getByRole("alert").filter({ hasText: "more than 6 KB" }).waitFor();
+    await form.getByLabel("Logo").setInputFiles(picture(6000));
+    await form.getByRole("img", { name: "The logo now" }).waitFor();
+    await accessible(page, "the look of a page");
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("status").filter({ hasText: "Done" }).waitFor();
+    const { policy } = await world.admin("GET", item);
+    assert.deepEqual([policy.page.title, policy.page.message, policy.page.accent], ["The Opera", "Doors open at seven.", "#7a1f5c"]);
+    assert.match(policy.page.logo, /^data:image\/png;base64,/);
+    const shown = await (await fetch(`${world.origin}/wait/${item}`)).text();
+    assert.ok(shown.includes("The Opera") && shown.includes("Doors open at seven.") && shown.includes(policy.page.logo));
+    await form.getByRole("button", { name: "Remove the logo" }).click();
+    await form.getByLabel("A colour of its own").uncheck();
+    await form.getByRole("button", { name: "Save" }).click();
+    await eventually("logo and colour are gone", async () => {
+      const { page } = (await world.admin("GET", item)).policy;
+      return page.logo === null && page.accent === null && page.title === "The Opera";
+    });
+    await person.end();
+  });
+
   test("a line is drawn over time, with its past", async () => {
     const item = await line(60, { tokensPerTick: 1 });
     const person = await operator();

@@ -49,6 +49,15 @@ describe("the demo shop", { skip: !path }, () => {
     await operator.end();
   });
 
+  test("speaks Korean to whoever reads it best", async () => {
+    const person = await Visitor.of(browser, [world.origin], { locale: "ko-KR" });
+    const page = await person.open(`${world.origin}/shop`);
+    await page.getByRole("link", { name: "표 사기" }).waitFor();
+    await page.locator("#crowd").filter({ hasText: /\d+명이 (다음 표를 )?기다립니다/ }).waitFor();
+    await accessible(page, "the shop in Korean");
+    await person.end();
+  });
+
   test("nobody gets to the till without a pass", async () => {
     const person = await Visitor.of(browser, [world.origin]);
     for (const address of ["/shop/checkout", "/shop/checkout?pass=made-up"]) {

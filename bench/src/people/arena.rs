@@ -54,7 +54,7 @@ impl Arena {
     pub(super) async fn set_up() -> anyhow::Result<Self> {
         let redis = Redis::start().await?;
         let store = RedisStore::open(&redis.url(), STORE_PARTITIONS, SETTINGS).await?;
-        let pod = Self::pod(&redis)?;
+        let pod = Self::pod(&redis.url())?;
         pod.answers("/.well-known/jwks.json").await?;
         let bare = Server::start(|address| {
             let mut command = Command::new(own_binary("daegi-bench")?);
@@ -67,14 +67,15 @@ impl Arena {
 
     /// Another pod on the same store.
     pub(super) fn another_pod(&self) -> anyhow::Result<Server> {
-        Self::pod(&self.redis)
+        Self::pod(&self.redis.url())
     }
 
-    fn pod(redis: &Redis) -> anyhow::Result<Server> {
+    /// A pod that finds its store at this address.
+    pub(super) fn pod(store: &str) -> anyhow::Result<Server> {
         Server::start(|address| {
             let mut command = Command::new(own_binary("daegi-api")?);
             command
-                .env("DAEGI_STORE", redis.url())
+                .env("DAEGI_STORE", store)
                 .env("DAEGI_PUBLIC_ADDR", address)
                 .env("DAEGI_INTERNAL_ADDR", format!("127.0.0.1:{}", free_port()))
                 .env("DAEGI_TICKET_SECRETS", SECRETS)

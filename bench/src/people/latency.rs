@@ -59,7 +59,7 @@ pub(super) async fn at_half_load(arena: &Arena, options: &Options) -> anyhow::Re
 }
 
 /// The latency that this part of them does not exceed, in milliseconds.
-fn part(sorted: &[Duration], part: f64) -> f64 {
+pub(super) fn part(sorted: &[Duration], part: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3
 }
 

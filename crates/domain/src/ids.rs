@@ -6,20 +6,20 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Ids with this beginning belong to daegi itself (the warm-up line) and are never accepted from
 /// outside, so that nobody can see, join or name them.
 const RESERVED: &str = "~daegi.";
 
 /// What people wait for: 1–64 of `A-Z a-z 0-9 . _ ~ -`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct ItemId(Arc<str>);
 
 /// Who waits: 1–128 of the item's characters and `@ : +`.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct UserId(Arc<str>);
 
 /// A ticket's number: 48 bits, given by the line's counter and nothing else.
@@ -203,9 +203,9 @@ macro_rules! text_id {
                 Self::parse(&text)
             }
         }
-        impl From<$id> for String {
-            fn from(id: $id) -> Self {
-                id.0.to_string()
+        impl Serialize for $id {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
     };

@@ -11,6 +11,7 @@
 //! | [`item`] | what people wait for |
 //! | [`policy`] | the rules of one line |
 //! | [`look`] | how its waiting page looks |
+//! | [`language`] | what pages speak |
 //! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
 //! | [`reclaimed`] | people a line lost and got back |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
@@ -22,6 +23,7 @@
 pub mod event;
 pub mod ids;
 pub mod item;
+pub mod language;
 pub mod line;
 pub mod liveness;
 pub mod look;
@@ -38,6 +40,7 @@ pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
 pub use ids::{IdError, ItemId, Number, UserId};
 pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
+pub use language::Language;
 pub use line::{Departed, LineState, RECOVERY_HOLD_MS, Settings};
 pub use liveness::SeenPage;
 pub use look::{Colour, Look, LookError};

@@ -15,6 +15,10 @@ pub const EPOCH: &str = "ce_epoch";
 /// The extension by whose text the events of one item can be sorted, over all topics.
 pub const SEQUENCE: &str = "ce_sequence";
 
+/// Room for most bodies, and for the headers with both extensions: neither has to grow.
+const BODY: usize = 512;
+const HEADERS: usize = 8;
+
 /// A message and where it goes.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -38,7 +42,8 @@ impl Record {
     /// # Panics
     /// In debug builds, if the event does not conform to its schema.
     pub fn event<E: Event>(event: &E, topics: &Topics) -> Result<Self> {
-        let body = serde_json::to_vec(event)?;
+        let mut body = Vec::with_capacity(BODY);
+        serde_json::to_writer(&mut body, event)?;
         debug_assert_eq!(schema::accepts::<E>(&body), Ok(()), "{} and its schema", E::TOPIC);
         Ok(Self {
             topic: topics.name(E::TOPIC).to_owned(),
@@ -75,7 +80,7 @@ impl Record {
 }
 
 fn headers(pairs: &[(&str, &str)]) -> OwnedHeaders {
-    pairs.iter().fold(OwnedHeaders::new_with_capacity(pairs.len()), |headers, (key, value)| {
+    pairs.iter().fold(OwnedHeaders::new_with_capacity(HEADERS), |headers, (key, value)| {
         headers.insert(Header { key, value: Some(*value) })
     })
 }

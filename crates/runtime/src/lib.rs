@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`process`] | the life of a process from `main` to its exit code |
 //! | [`config`] | options, environment, secrets, and what each role cannot do without |
+//! | [`descriptors`] | how many connections a process may have open |
 //! | [`telemetry`] | logs on stderr, metrics for Prometheus |
 //! | [`clock`] | unix milliseconds from the system, or from a test's hand |
 //! | [`problem`] | error codes with their status, and the response they become |
@@ -22,6 +23,7 @@
 
 pub mod clock;
 pub mod config;
+pub mod descriptors;
 pub mod health;
 pub mod http;
 pub mod problem;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::config::{self, Config, EXIT_USAGE, Role};
 use crate::health;
 use crate::shutdown::Shutdown;
-use crate::telemetry;
+use crate::{descriptors, telemetry};
 
 /// What the shell convention says about a process that a signal ended: 128 + SIGINT.
 const EXIT_AT_ONCE: u8 = 130;
@@ -69,6 +69,7 @@ where
         return healthcheck(&config);
     }
     telemetry::init(&config);
+    descriptors::raise();
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => {
             let exit = runtime.block_on(until_stopped(config, service));

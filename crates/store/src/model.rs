@@ -157,6 +157,8 @@ pub struct LineSnapshot {
     pub returning: u64,
     /// How many are inside.
     pub entered: u64,
+    /// How many tickets have ended so far, in whatever way: it grows when an entry ends.
+    pub ended: u64,
     /// How fast the line moves.
     pub rate: Rate,
     /// Until when nobody behind the base is let in: people the line lost may stand before them.

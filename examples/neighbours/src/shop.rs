@@ -8,19 +8,22 @@
 //! one: it is checked here, offline, once to show the checkout and again to place the order.
 
 mod page;
+mod words;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION,
+    REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::request::Parts;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use axum::{Router, http::HeaderValue};
-use daegi_domain::{ItemId, ItemName, Outcome};
+use daegi_domain::{ItemId, ItemName, Language, Outcome};
 use serde_json::json;
 
 use crate::order::desk::{Card, Desk, Error, Placed};
@@ -42,6 +45,9 @@ pub struct Shop {
     pub name: ItemName,
 }
 
+/// What a person reads best, by `Accept-Language`.
+struct Reads(Language);
+
 impl Shop {
     /// Every page of the shop, to be served beside the waiting room.
     pub fn router(self) -> Router {
@@ -60,28 +66,29 @@ impl Shop {
         self.desk.book().left(&self.item)
     }
 
-    fn show(&self, status: StatusCode, scene: &Scene<'_>) -> Response {
-        let page = page::render(&self.item, &self.name, self.left(), scene);
-        (status, headers("text/html; charset=utf-8"), page).into_response()
+    fn show(&self, status: StatusCode, Reads(language): Reads, scene: &Scene<'_>) -> Response {
+        let page = page::render((&self.item, &self.name), self.left(), language, scene);
+        let vary = [(VARY, "Accept-Language")];
+        (status, headers("text/html; charset=utf-8"), vary, page).into_response()
     }
 
     /// Why somebody cannot buy, in their words.
-    fn refuse(&self, error: &Error) -> Response {
+    fn refuse(&self, reads: Reads, error: &Error) -> Response {
         match error {
             Error::Pass(refusal) => {
                 let why = refusal.to_string();
-                self.show(StatusCode::UNAUTHORIZED, &Scene::NoPass { why: &why })
+                self.show(StatusCode::UNAUTHORIZED, reads, &Scene::NoPass { why: &why })
             }
             Error::UnknownItem | Error::Kafka(_) => {
                 tracing::warn!(?error, "an order was turned down");
-                self.show(StatusCode::SERVICE_UNAVAILABLE, &Scene::Trouble)
+                self.show(StatusCode::SERVICE_UNAVAILABLE, reads, &Scene::Trouble)
             }
         }
     }
 }
 
-async fn window(State(shop): State<Arc<Shop>>) -> Response {
-    shop.show(StatusCode::OK, &Scene::Window)
+async fn window(State(shop): State<Arc<Shop>>, reads: Reads) -> Response {
+    shop.show(StatusCode::OK, reads, &Scene::Window)
 }
 
 /// How many are left; null while the shop has not heard of it.
@@ -89,19 +96,23 @@ async fn stock(State(shop): State<Arc<Shop>>) -> Response {
     (headers("application/json"), Json(json!({ "left": shop.left() }))).into_response()
 }
 
-async fn checkout(State(shop): State<Arc<Shop>>, RawQuery(query): RawQuery) -> Response {
+async fn checkout(
+    State(shop): State<Arc<Shop>>,
+    reads: Reads,
+    RawQuery(query): RawQuery,
+) -> Response {
     let pass = brought(query.as_deref(), "pass=");
     match shop.desk.check(&shop.item, pass).await {
         Ok(checked) => {
             let user = checked.user.to_string();
-            shop.show(StatusCode::OK, &Scene::Checkout { user: &user, pass })
+            shop.show(StatusCode::OK, reads, &Scene::Checkout { user: &user, pass })
         }
-        Err(refusal) => shop.refuse(&refusal.into()),
+        Err(refusal) => shop.refuse(reads, &refusal.into()),
     }
 }
 
 /// Answers with another address, so that a reload buys nothing.
-async fn buy(State(shop): State<Arc<Shop>>, RawQuery(query): RawQuery) -> Response {
+async fn buy(State(shop): State<Arc<Shop>>, reads: Reads, RawQuery(query): RawQuery) -> Response {
     let pass = brought(query.as_deref(), "pass=");
     match shop.desk.place(&shop.item, pass, Card::Good).await {
         Ok(Placed::New(order) | Placed::Before(order)) => {
@@ -111,19 +122,32 @@ async fn buy(State(shop): State<Arc<Shop>>, RawQuery(query): RawQuery) -> Respon
             answer.headers_mut().extend(HeaderValue::from_str(&home).map(|home| (LOCATION, home)));
             answer
         }
-        Err(error) => shop.refuse(&error),
+        Err(error) => shop.refuse(reads, &error),
     }
 }
 
-async fn thanks(State(shop): State<Arc<Shop>>, RawQuery(query): RawQuery) -> Response {
+async fn thanks(
+    State(shop): State<Arc<Shop>>,
+    reads: Reads,
+    RawQuery(query): RawQuery,
+) -> Response {
     let order = brought(query.as_deref(), "order=").parse().ok();
     match order.and_then(|order| shop.desk.book().order(order)) {
         Some(order) if order.outcome == Outcome::Completed => {
             let number = order.order_id.to_string();
-            shop.show(StatusCode::OK, &Scene::Thanks { order: &number })
+            shop.show(StatusCode::OK, reads, &Scene::Thanks { order: &number })
         }
-        Some(_) => shop.show(StatusCode::OK, &Scene::TooLate),
-        None => shop.show(StatusCode::NOT_FOUND, &Scene::Window),
+        Some(_) => shop.show(StatusCode::OK, reads, &Scene::TooLate),
+        None => shop.show(StatusCode::NOT_FOUND, reads, &Scene::Window),
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Reads {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let header = parts.headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        Ok(Self(Language::accepted(header.unwrap_or_default())))
     }
 }
 

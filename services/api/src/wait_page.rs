@@ -5,7 +5,7 @@
 //!
 //! | file | what lives there |
 //! |---|---|
-//! | `wait_page/words.rs` | the languages |
+//! | `wait_page/words.rs` | what it says in each language |
 //! | `wait_page/still.rs` | the page for people without scripts |
 //! | `wait_page/colours.rs` | an item's own colours |
 
@@ -15,13 +15,12 @@ mod words;
 
 use std::sync::LazyLock;
 
-use daegi_domain::{ItemId, Look};
+use daegi_domain::{ItemId, Language, Look};
 use daegi_runtime::http::version_of;
 
 use crate::wire::Ticket;
 
 pub(crate) use colours::style_of;
-pub(crate) use words::Language;
 
 /// The page's script.
 pub(crate) const SCRIPT: &str = include_str!("../../../web/wait/dist/wait.js");
@@ -61,7 +60,7 @@ pub(crate) struct Page<'a> {
 impl Page<'_> {
     /// Writes the page.
     pub(crate) fn render(&self) -> String {
-        let words = self.language.words();
+        let words = words::words(self.language);
         let name = escape(self.look.title.as_deref().unwrap_or(self.name));
         let title = words.get("pageTitle").replace("{name}", &name);
         let logo = self

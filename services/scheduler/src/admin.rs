@@ -13,6 +13,7 @@ mod items;
 mod leader;
 mod lines;
 mod overview;
+mod picture;
 mod policy;
 mod processes;
 mod query;
@@ -30,6 +31,7 @@ use axum::response::IntoResponse;
 use axum::routing::{get, patch, post};
 use daegi_runtime::{AdminToken, Clock, Code, Problem};
 use daegi_store::SharedStore;
+use tokio_util::task::TaskTracker;
 
 use crate::{Leadership, Lookout, console};
 use error::AdminError;
@@ -45,14 +47,15 @@ pub struct Admin {
     clock: Clock,
     leadership: Arc<Leadership>,
     lookout: Arc<Lookout>,
-    latest: overview::Latest,
+    pictures: picture::Pictures,
+    tasks: TaskTracker,
 }
 
 type Answer<T> = Result<T, AdminError>;
 
 impl Admin {
     /// An API over this store, which the token opens. It tells what `leadership` knows about who
-    /// leads and what `lookout` has seen of the lines.
+    /// leads and what `lookout` has seen of the lines. What it begins for later is on `tasks`.
     #[must_use]
     pub fn new(
         store: SharedStore,
@@ -60,8 +63,10 @@ impl Admin {
         clock: Clock,
         leadership: Arc<Leadership>,
         lookout: Arc<Lookout>,
+        tasks: TaskTracker,
     ) -> Self {
-        Self { store, token, clock, leadership, lookout, latest: overview::Latest::default() }
+        let pictures = picture::Pictures::default();
+        Self { store, token, clock, leadership, lookout, pictures, tasks }
     }
 
     /// The console, and all calls under `/internal/admin`.

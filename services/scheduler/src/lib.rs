@@ -84,7 +84,8 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     shutdown.spawn("lookout", async move {
         stop.run_until_cancelled(looking).await;
     });
-    Admin::new(store, token, clock, leadership, lookout).router()
+    let tasks = shutdown.tracker().clone();
+    Admin::new(store, token, clock, leadership, lookout, tasks).router()
 }
 
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.

@@ -48,6 +48,14 @@ export interface Overview {
   lines: LineView[];
 }
 
+/** What the waiting page shows of an item's own. */
+export interface Look {
+  title: string | null;
+  message: string | null;
+  accent: string | null;
+  logo: string | null;
+}
+
 export interface Policy {
   mode: string;
   tokensPerTick: number | null;
@@ -58,6 +66,7 @@ export interface Policy {
   missedKeepSeconds: number;
   onRejoin: string;
   entryUrl: string | null;
+  page: Look;
 }
 
 export interface Item {

@@ -35,10 +35,16 @@ export function shortName(replica: string): string {
   return parts.length > 2 ? `${parts.slice(0, -2).join("-").slice(0, 18)}·${parts.at(-1)?.slice(0, 4)}` : replica;
 }
 
+/** The longest text in a table; a picture is far longer. */
+const LONGEST = 80;
+
 /** A value of the audit log, as short as it can be. */
 export function brief(value: unknown): string {
   if (value === null || value === undefined) return "–";
-  if (typeof value !== "object") return String(value);
+  if (typeof value !== "object") {
+    const text = String(value);
+    return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+  }
   const pairs = Object.entries(value).map(([name, inner]) => `${name} ${brief(inner)}`);
   return pairs.join(", ") || "–";
 }

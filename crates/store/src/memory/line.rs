@@ -359,6 +359,7 @@ impl Line {
             waiting: self.waiting.len(),
             returning: self.returning.len(),
             entered: self.entered.len(),
+            ended: self.totals.ended,
             rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
             behind_until: self.behind_until,
             departed,

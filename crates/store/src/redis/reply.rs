@@ -163,6 +163,7 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
     let base: u64 = fields::number(&hash, "base")?;
     let (valid_from, tail) = (fields::number(&hash, "validFrom")?, fields::number(&hash, "tail")?);
     let behind_until = fields::maybe(&hash, "behindUntil")?.unwrap_or(0);
+    let ended = fields::maybe(&hash, "ended")?.unwrap_or(0);
     let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
     let (changes, read, more) = changes;
     let (departed, reclaimed) = read_changes(&changes)?;
@@ -176,6 +177,7 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
         waiting,
         returning,
         entered,
+        ended,
         rate: Rate::new(rate),
         behind_until,
         departed,

@@ -1,6 +1,8 @@
-//! What the shop's pages say.
+//! The shop's pages.
 
-use daegi_domain::{ItemId, ItemName};
+use daegi_domain::{ItemId, ItemName, Language};
+
+use super::words::{self, Words};
 
 pub(super) const SCRIPT: &str = include_str!("shop.js");
 pub(super) const STYLE: &str = include_str!("shop.css");
@@ -24,69 +26,61 @@ pub(super) enum Scene<'a> {
 
 impl Scene<'_> {
     /// A name for style sheets and tests, a headline, a text, and what can be done.
-    fn parts(&self, item: &ItemId) -> (&'static str, String, String, String) {
-        let line = |words: &str| format!("<a class=\"button\" href=\"/wait/{item}\">{words}</a>");
-        let again = "<a class=\"button\" href=\"/shop\">Back to the shop</a>".to_owned();
+    fn parts(&self, item: &ItemId, words: &Words) -> (&'static str, &'static str, String, String) {
+        let line = |text: &str| format!("<a class=\"button\" href=\"/wait/{item}\">{text}</a>");
+        let back = format!("<a class=\"button\" href=\"/shop\">{}</a>", words.back);
         match self {
-            Self::Window => (
-                "window",
-                "One night only".into(),
-                "Many want to come, and the till takes twenty people at a time. \
-                 <span id=\"crowd\"></span>"
-                    .into(),
-                line("Buy a ticket"),
-            ),
-            Self::Checkout { user, pass } => (
-                "checkout",
-                "Your turn".into(),
-                format!("Welcome, <span class=\"who\">{}</span>. Your pass is good.", escape(user)),
-                format!(
-                    "<form method=\"post\" action=\"/shop/buy?pass={}\"><button class=\"button\">Pay \
-                     and get the ticket</button></form>",
+            Self::Window => {
+                let [headline, text, buy] = words.window;
+                let text = format!("{text} <span id=\"crowd\"></span>");
+                ("window", headline, text, line(buy))
+            }
+            Self::Checkout { user, pass } => {
+                let [headline, text, pay] = words.checkout;
+                let who = format!("<span class=\"who\">{}</span>", escape(user));
+                let pay = format!(
+                    "<form method=\"post\" action=\"/shop/buy?pass={}\"><button \
+                     class=\"button\">{pay}</button></form>",
                     escape(pass)
-                ),
-            ),
-            Self::Thanks { order } => (
-                "thanks",
-                "Thank you".into(),
-                format!("The ticket is yours. Order <code>{}</code>", escape(order)),
-                again,
-            ),
-            Self::TooLate => (
-                "late",
-                "Too late".into(),
-                "The last ticket went to somebody else a moment ago.".into(),
-                again,
-            ),
-            Self::NoPass { why } => (
-                "no-pass",
-                "One after the other".into(),
-                format!("You cannot buy with this: {}.", escape(why)),
-                line("Join the line"),
-            ),
-            Self::Trouble => (
-                "trouble",
-                "One moment".into(),
-                "The till does not work right now. Your place is kept; reload to try again.".into(),
-                String::new(),
-            ),
+                );
+                ("checkout", headline, text.replace("{who}", &who), pay)
+            }
+            Self::Thanks { order } => {
+                let [headline, text] = words.thanks;
+                let order = format!("<code>{}</code>", escape(order));
+                ("thanks", headline, text.replace("{order}", &order), back)
+            }
+            Self::TooLate => ("late", words.late[0], words.late[1].to_owned(), back),
+            Self::NoPass { why } => {
+                let [headline, text, join] = words.no_pass;
+                ("no-pass", headline, text.replace("{why}", &escape(why)), line(join))
+            }
+            Self::Trouble => {
+                ("trouble", words.trouble[0], words.trouble[1].to_owned(), String::new())
+            }
         }
     }
 }
 
 pub(super) fn render(
-    item: &ItemId,
-    name: &ItemName,
+    (item, name): (&ItemId, &ItemName),
     left: Option<u32>,
+    language: Language,
     scene: &Scene<'_>,
 ) -> String {
-    let (kind, headline, text, action) = scene.parts(item);
+    let words = words::of(language);
+    let (kind, headline, text, action) = scene.parts(item, words);
     let left = left.map_or_else(|| "–".to_owned(), |left| left.to_string());
     let slots = [
+        ("{{language}}", language.tag()),
         ("{{item}}", item.as_str()),
+        ("{{crowd}}", &escape(&words.crowd.join("|"))),
+        ("{{shop}}", words.shop),
+        ("{{leftWords}}", words.left),
+        ("{{footer}}", words.footer),
         ("{{scene}}", kind),
         ("{{left}}", &left),
-        ("{{headline}}", &headline),
+        ("{{headline}}", headline),
         ("{{name}}", &escape(name.as_str())),
         ("{{action}}", &action),
         ("{{text}}", &text),
@@ -103,13 +97,38 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_people_bring_is_text() {
+    fn page(language: Language, scene: &Scene<'_>) -> String {
         let item = ItemId::parse("concert").unwrap();
         let name = ItemName::parse("<i>Friday</i>").unwrap();
+        render((&item, &name), Some(3), language, scene)
+    }
+
+    #[test]
+    fn what_people_bring_is_text() {
         let scene = Scene::Checkout { user: "kim", pass: "\"><script>" };
-        let page = render(&item, &name, Some(3), &scene);
+        let page = page(Language::English, &scene);
         assert!(!page.contains("<i>") && !page.contains("\"><script>"), "{page}");
-        assert!(page.contains("href=\"/shop\"") && !page.contains("{{"), "{page}");
+        assert!(page.contains("href=\"/shop\"") && page.contains(">kim</span>"), "{page}");
+    }
+
+    #[test]
+    fn every_page_is_whole_in_both_languages() {
+        for scene in [
+            Scene::Window,
+            Scene::Checkout { user: "kim", pass: "good" },
+            Scene::Thanks { order: "7" },
+            Scene::TooLate,
+            Scene::NoPass { why: "forged" },
+            Scene::Trouble,
+        ] {
+            let [english, korean] =
+                [Language::English, Language::Korean].map(|language| page(language, &scene));
+            // What the script fills in has one pair of braces.
+            for page in [&english, &korean] {
+                assert!(!page.contains("{{") && !page.contains("{w"), "{page}");
+            }
+            assert!(english.contains("lang=\"en\"") && english.contains("tickets left"));
+            assert!(korean.contains("lang=\"ko\"") && !korean.contains("tickets left"));
+        }
     }
 }

@@ -1,6 +1,7 @@
 // Keeps the figures of a page that somebody looks at true. The page works without it.
 
-const { item } = document.documentElement.dataset;
+const { item, crowd: words } = document.documentElement.dataset;
+const [many, one, manyForMore, oneForMore] = words.split("|");
 const [left, crowd] = ["left", "crowd"].map((id) => document.getElementById(id));
 
 async function look() {
@@ -9,8 +10,9 @@ async function look() {
   );
   if (stock.left !== null) left.textContent = stock.left;
   if (!crowd) return;
-  const people = line.waitingCount === 1 ? "1 person waits" : `${line.waitingCount} people wait`;
-  crowd.textContent = line.lineState === "SOLD_OUT" ? `Sold out for now, and ${people} for more.` : `${people} right now.`;
+  const soldOut = line.lineState === "SOLD_OUT";
+  const said = line.waitingCount === 1 ? (soldOut ? oneForMore : one) : soldOut ? manyForMore : many;
+  crowd.textContent = said.replace("{n}", line.waitingCount);
 }
 
 for (;;) {

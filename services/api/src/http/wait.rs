@@ -8,13 +8,13 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{ItemId, LineState, Look, UserId};
+use daegi_domain::{ItemId, Language, LineState, Look, UserId};
 use daegi_runtime::http::{Asset, PathParams};
 
 use super::presented::OfItem;
 use crate::error::{Error, Result};
 use crate::room::{Face, Presented, Room};
-use crate::wait_page::{self, Language, Page, Standing};
+use crate::wait_page::{self, Page, Standing};
 
 /// Everything the page uses is its own. Pictures are part of the page.
 const OWN_ONLY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

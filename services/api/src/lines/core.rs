@@ -43,6 +43,8 @@ pub(crate) struct Core {
     pub(super) rounds: watch::Sender<Round>,
     /// Told only when something changed that a waiting person can see.
     pub(super) moves: watch::Sender<()>,
+    /// Told when tickets have ended, which may be entries.
+    pub(super) ends: watch::Sender<()>,
     /// Ends the refresher's rest early.
     pub(super) wake: Notify,
     paused: AtomicBool,
@@ -69,6 +71,7 @@ impl Core {
             begun: AtomicU64::new(0),
             rounds: watch::Sender::new(first),
             moves: watch::Sender::new(()),
+            ends: watch::Sender::new(()),
             wake: Notify::new(),
             paused: AtomicBool::new(false),
             asked: AtomicU64::new(0),

@@ -66,6 +66,11 @@ impl LineView {
         self.core.moves.subscribe()
     }
 
+    /// Told when a ticket of the line has ended: perhaps somebody's entry.
+    pub(crate) fn ends(&self) -> watch::Receiver<()> {
+        self.core.ends.subscribe()
+    }
+
     /// Where a number waits and the view that goes with it, if that is known without waiting for
     /// anybody: what nearly every poll needs. Asking is being seen.
     pub(crate) fn glance(&self, number: Number) -> Option<(Arc<View>, u64)> {

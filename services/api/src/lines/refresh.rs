@@ -92,10 +92,14 @@ impl Refresher {
             self.core.marks.leave(&old.pages, &view.pages);
         }
         let moved = was_gone || view.differs_from(&old);
+        let ended = view.line.ended != old.line.ended;
         self.tell_loss(&old, &view);
         self.core.view.store(Arc::new(view));
         if moved {
             self.core.moves.send_replace(());
+        }
+        if ended {
+            self.core.ends.send_replace(());
         }
     }
 

@@ -19,8 +19,10 @@ use crate::wire;
 const PACE: Duration = Duration::from_secs(1);
 /// The longest silence. Shorter than what proxies take for the end of a connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often an entry is looked at: only the store knows that it was completed.
+/// How often an entry is looked at while nobody's ends: only the store knows what became of it.
 const ENTRY_EVERY: Duration = Duration::from_secs(15);
+/// How often it is looked at while tickets of the line end: it may be among them.
+const ENTRY_PACE: Duration = Duration::from_secs(2);
 /// When to come back after a restart, in milliseconds. Spread, so that everybody who was here
 /// does not fall on the next pod at the same moment.
 const COME_BACK_MS: std::ops::RangeInclusive<u64> = 1_000..=8_000;
@@ -53,11 +55,13 @@ pub(crate) struct Follower {
     ticket: Ticket,
     token: String,
     moves: watch::Receiver<()>,
+    ends: watch::Receiver<()>,
     /// What there is to tell at once.
     first: Option<Sight>,
     told: Told,
     /// When to look again, whether the line moves or not.
     look_at: Instant,
+    looked_at: Instant,
     spoke_at: Instant,
     over: bool,
     _counted: Counted,
@@ -91,7 +95,7 @@ impl Room {
         let counted = self.count(kind)?;
         let line = self.line_of(&ticket).await?;
         // Before the first look, so that no change falls between both.
-        let moves = line.moves();
+        let (moves, ends) = (line.moves(), line.ends());
         let first = self.look(&line, &ticket).await?;
         let now = Instant::now();
         let told = Told { id: last, found: None, state: first.view.state, people: 0, at: now };
@@ -101,9 +105,11 @@ impl Room {
             ticket,
             token: presented.token,
             moves,
+            ends,
             first: Some(first),
             told,
             look_at: now,
+            looked_at: now,
             spoke_at: now,
             over: false,
             _counted: counted,
@@ -154,6 +160,11 @@ impl Follower {
                 // Only who waits can be told something by the line. Its task outlives it, so
                 // this never fails.
                 _ = self.moves.changed(), if self.waits() => self.look_at = Instant::now(),
+                // Everybody inside asks the store then, in a few calls; so not at every end.
+                _ = self.ends.changed(), if !self.waits() => {
+                    self.look_at = self.look_at.min(self.looked_at + ENTRY_PACE);
+                    continue;
+                }
                 () = sleep_until(self.look_at) => {}
             }
             if let Some(news) = self.look().await {
@@ -165,6 +176,7 @@ impl Follower {
     async fn look(&mut self) -> Option<News> {
         let looked = self.room.look(&self.line, &self.ticket).await;
         let silent = self.spoke_at.elapsed() >= HEARTBEAT;
+        self.looked_at = Instant::now();
         match looked {
             Ok(sight) => {
                 self.look_at = Instant::now() + self.rest(&sight);
@@ -184,10 +196,15 @@ impl Follower {
 
     /// Whether what is seen is worth telling now.
     fn weigh(&mut self, sight: &Sight, silent: bool) -> Option<News> {
-        let turned = self.told.state != sight.view.state
-            || self.told.found.map(Found::status) != Some(sight.found.status());
+        let waits = sight.found.is_waiting();
+        let turned = self.told.found.map(Found::status) != Some(sight.found.status())
+            || (waits && self.told.state != sight.view.state);
         if turned {
             return Some(self.tell(sight));
+        }
+        // Whoever is inside is told that once, whatever becomes of the line behind them.
+        if !waits {
+            return silent.then_some(News::Heartbeat);
         }
         let since = self.told.at.elapsed();
         if self.told.found != Some(sight.found) {
@@ -199,8 +216,7 @@ impl Follower {
         }
         // Those who come behind, and the time it will take, may be told late.
         let grown = self.told.people != sight.view.people() && since >= SEEN_EVERY;
-        let moves = sight.found.is_waiting() && sight.view.state == LineState::Open;
-        if grown || (silent && moves) {
+        if grown || (silent && sight.view.state == LineState::Open) {
             return Some(self.tell(sight));
         }
         silent.then_some(News::Heartbeat)

@@ -34,12 +34,13 @@ impl Sight {
         self.found != other.found || self.view.state != other.view.state
     }
 
-    /// The same on every pod for everything that is the same to the person.
+    /// The same on every pod for everything that is the same to the person. Whoever is inside has
+    /// nothing to do with the line any more.
     pub(super) fn id(&self) -> String {
         let state = self.view.state;
         match self.found {
             Found::Waiting { position } => format!("WAITING.{position}.{state:?}"),
-            Found::Entered { expires_at, .. } => format!("ENTERED.{expires_at}.{state:?}"),
+            Found::Entered { expires_at, .. } => format!("ENTERED.{expires_at}"),
             Found::Ended(reason) => format!("ENDED.{}", reason.code()),
         }
     }

@@ -2,7 +2,7 @@
 
 use daegi_domain::{LineState, Status};
 
-use super::words::Words;
+use super::words::{self, Words};
 use super::{Page, Standing, escape};
 use crate::wire::Ticket;
 
@@ -32,7 +32,7 @@ pub(super) fn refresh(standing: &Standing) -> String {
 
 /// Where the person stands, in words and numbers.
 pub(super) fn render(page: &Page<'_>) -> String {
-    let words = page.language.words();
+    let words = words::words(page.language);
     let content = match &page.standing {
         Standing::Outside => {
             let text = page.look.message.as_deref().unwrap_or(words.get("joinText"));

@@ -1,14 +1,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use daegi_domain::Eta;
-
-/// A language the page speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
-    English,
-    Korean,
-}
+use daegi_domain::{Eta, Language};
 
 /// The words of one language.
 pub(super) struct Words {
@@ -21,48 +14,11 @@ static ENGLISH: LazyLock<Words> =
 static KOREAN: LazyLock<Words> =
     LazyLock::new(|| Words::read(include_str!("../../../../web/wait/words/ko.json")));
 
-impl Language {
-    #[cfg(test)]
-    pub(super) const ALL: [Self; 2] = [Self::English, Self::Korean];
-
-    /// The language an `Accept-Language` header likes best; English where it knows neither.
-    pub(crate) fn accepted(header: &str) -> Self {
-        let mut best = (Self::English, 0.0);
-        for range in header.split(',') {
-            let (tag, rest) = range.split_once(';').unwrap_or((range, ""));
-            let weight = rest.trim().strip_prefix("q=").map_or(Some(1.0), |q| q.parse().ok());
-            let language = Self::of(tag.trim());
-            if let (Some(language), Some(weight)) = (language, weight)
-                && weight > best.1
-            {
-                best = (language, weight);
-            }
-        }
-        best.0
-    }
-
-    fn of(tag: &str) -> Option<Self> {
-        let primary = tag.split('-').next().unwrap_or_default();
-        match primary.to_ascii_lowercase().as_str() {
-            "en" => Some(Self::English),
-            "ko" => Some(Self::Korean),
-            _ => None,
-        }
-    }
-
-    /// As HTML names it.
-    pub(super) fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::Korean => "ko",
-        }
-    }
-
-    pub(super) fn words(self) -> &'static Words {
-        match self {
-            Self::English => &ENGLISH,
-            Self::Korean => &KOREAN,
-        }
+/// What the page says in a language.
+pub(super) fn words(language: Language) -> &'static Words {
+    match language {
+        Language::English => &ENGLISH,
+        Language::Korean => &KOREAN,
     }
 }
 
@@ -113,36 +69,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_liked_language_wins() {
-        for (header, language) in [
-            ("ko-KR,ko;q=0.9,en;q=0.8", Language::Korean),
-            ("en-US,en;q=0.9,ko;q=0.8", Language::English),
-            ("de, ko;q=0.5, en;q=0.2", Language::Korean),
-            ("fr", Language::English),
-            ("", Language::English),
-            ("ko;q=nonsense", Language::English),
-            ("KO", Language::Korean),
-        ] {
-            assert_eq!(Language::accepted(header), language, "{header:?}");
-        }
-    }
-
-    #[test]
     fn both_languages_have_the_same_words() {
         let keys =
-            |language: Language| -> BTreeSet<&String> { language.words().words.keys().collect() };
+            |language: Language| -> BTreeSet<&String> { words(language).words.keys().collect() };
         assert!(keys(Language::English).len() > 40);
         assert_eq!(keys(Language::English), keys(Language::Korean));
     }
 
     #[test]
     fn times_are_told_in_words() {
-        let eta = |p50, p90| Language::English.words().eta(Some(Eta { p50, p90 }));
+        let eta = |p50, p90| words(Language::English).eta(Some(Eta { p50, p90 }));
         assert_eq!(eta(10, 40), "Less than a minute");
         assert_eq!(eta(50, 60), "About a minute");
         assert_eq!(eta(170, 290), "3–5 minutes");
         assert_eq!(eta(298, 300), "About 5 minutes");
         assert_eq!(eta(5_000, 9_000), "1–3 hours");
-        assert_eq!(Language::Korean.words().eta(None), "계산 중");
+        assert_eq!(words(Language::Korean).eta(None), "계산 중");
     }
 }

@@ -61,6 +61,57 @@ async fn a_stream_tells_the_whole_story_and_ends_with_it() {
     world.end().await;
 }
 
+/// A line in which nobody's ticket ends is asked about rarely, a busy one not at every end.
+#[tokio::test(start_paused = true)]
+async fn an_order_that_is_placed_is_told_within_seconds_and_asked_for_together() {
+    let (world, tokens) = people(["kim", "lee", "park"]).await;
+    let mut streams = Vec::new();
+    for token in &tokens {
+        streams.push(world.listen("concert", token, None).await);
+    }
+    world.admit("concert", 3).await;
+    for stream in &mut streams {
+        while stream.ticket().await["status"] != "ENTERABLE" {}
+    }
+    let asked = world.store.calls("resolve");
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(world.store.calls("resolve"), asked, "nothing has ended");
+    let began = Instant::now();
+    let body = format!("{{\"token\":\"{}\"}}", tokens[1]);
+    world.post("/internal/v1/item/concert/entry/complete", &body).await;
+    let asked = world.store.calls("resolve");
+    assert_eq!(streams[1].ticket().await["status"], "COMPLETED");
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    let asked = world.store.calls("resolve") - asked;
+    assert!(asked <= 2, "{asked} calls for three people");
+    drop(streams);
+    world.end().await;
+}
+
+/// Others join, the line stands still, time goes by: none of that is news to who is inside.
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_told_once() {
+    let (world, [kim]) = people(["kim"]).await;
+    let mut stream = world.listen("concert", &kim, None).await;
+    world.admit("concert", 1).await;
+    let turn = loop {
+        let said = stream.said().await.unwrap();
+        if said.data.as_ref().is_some_and(|ticket| ticket["status"] == "ENTERABLE") {
+            break said.id.unwrap();
+        }
+    };
+    world.token("concert", "lee").await;
+    world.put_item("concert", 0, true).await;
+    for _ in 0..3 {
+        assert_eq!(stream.said().await.unwrap().data, None, "only that the pod is there");
+    }
+    drop(stream);
+    let mut again = world.listen("concert", &kim, Some(&turn)).await;
+    assert_eq!(again.said().await.unwrap().data, None, "nor after coming back");
+    drop(again);
+    world.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_runs_out_is_told_on_time() {
     let world = World::with_item("concert").await;

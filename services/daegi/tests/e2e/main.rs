@@ -19,6 +19,7 @@ mod process;
 mod recovery;
 mod replay;
 mod replicas;
+mod restart;
 mod room;
 mod sale;
 mod tokens;

@@ -21,6 +21,9 @@ const OPERATOR: &str = "x-operator";
 /// The longest name of an operator.
 const LONGEST: usize = 64;
 
+/// The longest text that is written down whole. A logo is longer, and nobody reads it here.
+const LONGEST_TEXT: usize = 200;
+
 /// How many entries are answered where nobody says.
 const LIMIT: u32 = 100;
 
@@ -80,6 +83,7 @@ impl Admin {
         item: Option<&ItemId>,
         change: (Value, Value),
     ) {
+        self.pictures.outdated();
         let (from, to) = differing(change.0, change.1);
         let name = operator.as_deref().unwrap_or_default();
         let id = item.map_or("", ItemId::as_str);
@@ -111,7 +115,7 @@ pub(super) fn facts(item: &Item) -> Value {
 /// Only what differs, of objects within objects, too.
 fn differing(from: Value, to: Value) -> (Value, Value) {
     let (Value::Object(from), Value::Object(mut to)) = (&from, to.clone()) else {
-        return (from, to);
+        return (shortened(from), shortened(to));
     };
     let (mut before, mut after) = (Map::new(), Map::new());
     for (name, old) in from {
@@ -122,8 +126,20 @@ fn differing(from: Value, to: Value) -> (Value, Value) {
             after.insert(name.clone(), new);
         }
     }
-    after.extend(to);
+    after.extend(to.into_iter().map(|(name, value)| (name, shortened(value))));
     (Value::Object(before), Value::Object(after))
+}
+
+fn shortened(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.chars().count() > LONGEST_TEXT => {
+            text.chars().take(LONGEST_TEXT).chain(['…']).collect::<String>().into()
+        }
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, shortened(value))).collect()
+        }
+        other => other,
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Operator {
@@ -152,6 +168,8 @@ mod tests {
         assert_eq!(before, json!({"b": 2, "policy": {"y": null}, "gone": 1}));
         assert_eq!(after, json!({"b": 3, "policy": {"y": 5}, "gone": null, "new": 2}));
         assert_eq!(differing(json!(1), json!(2)), (json!(1), json!(2)));
+        let (_, after) = differing(Value::Null, json!({"policy": {"logo": "x".repeat(8_000)}}));
+        assert!(after["policy"]["logo"].as_str().unwrap().len() < 300, "{after}");
         assert_eq!(differing(Value::Null, json!({"a": 1})), (Value::Null, json!({"a": 1})));
     }
 }

@@ -8,7 +8,7 @@ use daegi_domain::{ItemId, Millis, rfc3339};
 use daegi_runtime::http::PathParams;
 use serde::Serialize;
 
-use super::overview::eta;
+use super::picture::eta;
 use super::processes::{EventView, Processes};
 use super::view::ItemView;
 use super::{Admin, AdminError, Answer, ask};

@@ -1,76 +1,20 @@
-//! Everything at a glance: all lines, who leads, what lags. Made for a page that asks every second
-//! and for a thousand lines: the picture is taken once for all who ask at the same time, and each
-//! gets the part of it they look at.
+//! Everything at a glance: all lines, who leads, what lags. Everybody gets the part they look at, of
+//! a picture that is taken for all.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Settings, rfc3339};
+use daegi_domain::{LineState, rfc3339};
 use daegi_runtime::http::QueryParams;
-use daegi_store::Counts;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 
+use super::picture::{LineView, Totals};
 use super::processes::Processes;
-use super::{Admin, Answer, within};
-use crate::leader::outbox_pending;
-
-/// How old a picture may be.
-const FRESH: Duration = Duration::from_millis(700);
-
-/// How long a picture may take: it is thousands of calls where there are a thousand lines.
-const PATIENCE: Duration = Duration::from_secs(3);
+use super::{Admin, Answer};
 
 /// How many lines are answered where nobody says, and at most.
 const LIMITS: (usize, usize) = (50, 1_000);
-
-/// The latest picture; whoever takes a new one keeps it locked, so that others wait for it.
-pub(super) type Latest = Mutex<Option<(Instant, Arc<Picture>)>>;
-
-/// What the lines look like at one moment.
-#[derive(Debug)]
-pub(super) struct Picture {
-    at: Millis,
-    settings: Settings,
-    outbox_pending: u64,
-    processes: Processes,
-    totals: Totals,
-    lines: Vec<LineView>,
-}
-
-/// A line in a table.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct LineView {
-    item_id: ItemId,
-    item_name: ItemName,
-    line_state: LineState,
-    waiting_count: u64,
-    entered_count: u64,
-    remain_count: u32,
-    /// Over the last half minute; null while this replica does not know yet.
-    admitted_per_second: Option<f64>,
-    /// Until somebody who joins now is let in; null while nobody can say.
-    eta_seconds: Option<u64>,
-}
-
-/// All lines together.
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Totals {
-    lines: usize,
-    open: usize,
-    paused: usize,
-    sold_out: usize,
-    disabled: usize,
-    recovering: usize,
-    waiting: u64,
-    entered: u64,
-    admitted_per_second: f64,
-}
 
 /// Which part of the picture somebody looks at.
 #[derive(Debug, Default, Deserialize)]
@@ -139,87 +83,6 @@ pub(super) async fn show(
         matching,
         lines: lines.cloned().collect(),
     }))
-}
-
-impl Admin {
-    /// A picture that is fresh enough.
-    async fn picture(&self) -> Answer<Arc<Picture>> {
-        let mut latest = self.latest.lock().await;
-        if let Some((_, picture)) = latest.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return Ok(Arc::clone(picture));
-        }
-        let picture = Arc::new(within(PATIENCE, self.take_picture()).await?);
-        *latest = Some((Instant::now(), Arc::clone(&picture)));
-        Ok(picture)
-    }
-
-    async fn take_picture(&self) -> daegi_store::Result<Picture> {
-        let lines = async {
-            let items = self.store.items().await?;
-            let ids: Vec<_> = items.iter().map(|item| item.id.clone()).collect();
-            Ok((items, self.store.counts(&ids).await?))
-        };
-        let at = self.clock.now_ms();
-        let ((items, counts), settings, outbox_pending, notices) = tokio::try_join!(
-            lines,
-            self.store.settings(),
-            outbox_pending(&self.store),
-            self.store.notices(at),
-        )?;
-        // Both come sorted by id; an item that was removed in between has no counts.
-        let mut counts = counts.into_iter().peekable();
-        let lines: Vec<_> = items
-            .into_iter()
-            .filter_map(|item| {
-                let count = counts.next_if(|count| count.item == item.id)?;
-                Some(self.line_view(item, &count, &settings, at))
-            })
-            .collect();
-        let totals = Totals::of(&lines);
-        let processes = Processes::of(notices);
-        Ok(Picture { at, settings, outbox_pending, processes, totals, lines })
-    }
-
-    fn line_view(&self, item: Item, counts: &Counts, settings: &Settings, at: Millis) -> LineView {
-        let line_state = LineState::of(&item, settings, at);
-        let waiting_count = counts.waiting + counts.returning;
-        let speed = self.lookout.admitted_per_second(&item.id, counts.totals.admitted, at);
-        LineView {
-            eta_seconds: eta(line_state, waiting_count, speed),
-            admitted_per_second: speed,
-            item_id: item.id,
-            item_name: item.name,
-            line_state,
-            waiting_count,
-            entered_count: counts.entered,
-            remain_count: item.stock,
-        }
-    }
-}
-
-/// How long somebody waits who joins now.
-pub(super) fn eta(state: LineState, waiting: u64, speed: Option<f64>) -> Option<u64> {
-    let speed = speed.filter(|speed| *speed > 0.0 && state == LineState::Open)?;
-    Some((waiting as f64 / speed).ceil() as u64)
-}
-
-impl Totals {
-    fn of(lines: &[LineView]) -> Self {
-        let mut totals = Self { lines: lines.len(), ..Self::default() };
-        for line in lines {
-            *match line.line_state {
-                LineState::Open => &mut totals.open,
-                LineState::Paused => &mut totals.paused,
-                LineState::SoldOut => &mut totals.sold_out,
-                LineState::Disabled => &mut totals.disabled,
-                LineState::Recovering => &mut totals.recovering,
-            } += 1;
-            totals.waiting += line.waiting_count;
-            totals.entered += line.entered_count;
-            totals.admitted_per_second += line.admitted_per_second.unwrap_or(0.0);
-        }
-        totals
-    }
 }
 
 impl Asked {

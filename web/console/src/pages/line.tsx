@@ -10,6 +10,7 @@ import { usePoll } from "../poll.js";
 import { conversion } from "../series.js";
 import { say } from "../words.js";
 import { Charts } from "./charts.js";
+import { PageLook } from "./look.js";
 import { Lost, type PageProps } from "./page.js";
 import { Rules } from "./rules.js";
 
@@ -39,6 +40,7 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
         <Rules item={data.item} save={(changes) => act(say("policy"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
+        <PageLook look={data.item.policy.page} save={(page) => act(say("look"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
       </div>
       <div class="columns">
         <Events events={data.events} ofLine />

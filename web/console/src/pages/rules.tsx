@@ -2,6 +2,7 @@
 
 import { useId, useState } from "preact/hooks";
 import type { Item, Policy } from "../api.js";
+import { Labelled } from "../parts/labelled.js";
 import { type Key, say, sayOf } from "../words.js";
 
 const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
@@ -68,21 +69,5 @@ export function Rules({ item, save }: { item: Item; save: (changes: Changes) => 
         </button>
       </form>
     </section>
-  );
-}
-
-interface LabelledProps {
-  id: string;
-  label: Key;
-  wide?: boolean;
-  children: preact.ComponentChildren;
-}
-
-function Labelled({ id, label, wide = false, children }: LabelledProps) {
-  return (
-    <div class={wide ? "wide" : ""}>
-      <label for={id}>{say(label)}</label>
-      {children}
-    </div>
   );
 }

@@ -10,6 +10,7 @@ use daegi_scheduler::{Admin, Leadership, Lookout};
 use daegi_store::SharedStore;
 use http_body_util::BodyExt;
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use crate::room::{self, START};
 
@@ -45,8 +46,14 @@ impl Desk {
             Lookout::new(store.clone(), clock.clone(), leadership.clone(), Arc::default());
         let lookout = Arc::new(lookout);
         let token = AdminToken::parse(TOKEN).unwrap();
-        let admin =
-            Admin::new(store.clone(), token, clock.clone(), leadership, Arc::clone(&lookout));
+        let admin = Admin::new(
+            store.clone(),
+            token,
+            clock.clone(),
+            leadership,
+            Arc::clone(&lookout),
+            TaskTracker::new(),
+        );
         Self { store, clock, lookout, router: guarded(admin.router()) }
     }
 

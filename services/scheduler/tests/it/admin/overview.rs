@@ -7,7 +7,7 @@ use axum::http::Request;
 use daegi_domain::{EndReason, Presence};
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, QUOTA};
 use crate::room::{self, START, item, user};
 
 async fn join(desk: &Desk, id: &str, people: usize) {
@@ -61,6 +61,28 @@ async fn a_thousand_lines_are_one_answer() {
     let overview = desk.ok(200, "GET", "/overview", "").await;
     assert_eq!((overview["totals"]["lines"].as_u64(), ids(&overview).len()), (Some(1001), 50));
     assert_eq!(ids(&overview)[0], "line-0777");
+}
+
+/// What was changed here is seen by the next who looks; what others did, a moment later.
+#[tokio::test(start_paused = true)]
+async fn whoever_watches_does_not_wait_for_the_next_picture() {
+    let desk = Desk::open().await;
+    let waiting = async || {
+        let overview = desk.ok(200, "GET", "/overview", "").await;
+        (overview["totals"]["waiting"].clone(), overview["tokenCountToMove"].clone())
+    };
+    assert_eq!(waiting().await, (json!(0), json!(10)));
+    join(&desk, "concert", 3).await;
+    assert_eq!(waiting().await, (json!(0), json!(10)), "one picture for all in a moment");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(waiting().await, (json!(0), json!(10)), "the one before, at once");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(waiting().await, (json!(3), json!(10)), "the next was taken meanwhile");
+    desk.ok(200, "PUT", QUOTA, r#"{"tokenCountToMove":4}"#).await;
+    assert_eq!(waiting().await, (json!(3), json!(4)), "an operator sees what they did");
+    join(&desk, "concert", 5).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(waiting().await, (json!(5), json!(4)), "nothing old is shown");
 }
 
 #[tokio::test]
