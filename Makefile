@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test chaos chaos-bugs bench bench-kafka k6 manifests images page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests images page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -14,7 +14,12 @@ kafka: ## a real Kafka broker on loopback; prints how to use it
 test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 	web/test.sh
+	sdk/test.sh
 	infra/test.sh
+
+fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
+	cargo build --locked -p daegi
+	services/daegi/fuzz.sh
 
 CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
 
@@ -24,6 +29,10 @@ chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=1
 
 chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
 	chaos/bugs/show.sh $(BUGS)
+
+soak: tools ## an evening without faults, nothing may grow: MINUTES=10 RATE=2000 (requests per second)
+	cargo build --release --locked $(CHAOS_BINARIES)
+	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
 	@infra/tools/wrk.sh

@@ -11,8 +11,10 @@ mod events;
 mod fifo;
 mod leadership;
 mod lines;
+mod losses;
 mod people;
 mod places;
+mod presence;
 mod stale;
 #[cfg(test)]
 mod story;
@@ -102,12 +104,12 @@ impl fmt::Display for Rule {
 pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     let setup = history.setup.as_ref();
     let setup = setup.ok_or_else(|| anyhow::anyhow!("the history does not say what was run"))?;
-    let lines = Lines::of(history);
+    let lines = Lines::of(setup, history);
     let mut found = Findings::default();
     fifo::judge(history, &lines, &mut found);
     places::judge(history, &lines, &mut found);
     capacity::judge(setup, history, &lines, &mut found);
-    people::judge(history, &lines, &mut found);
+    people::judge(setup, history, &lines, &mut found);
     events::judge(history, &lines, &mut found);
     stale::judge(&lines, &mut found);
     leadership::judge(setup, history, &mut found);

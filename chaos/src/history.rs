@@ -49,8 +49,19 @@ pub struct Setup {
     pub to: Millis,
     /// How long a leader leads without renewing.
     pub lease: Millis,
+    /// So old may be what people are told, by a pod that was paused or cannot reach Redis.
+    #[serde(default = "Setup::usual_old_news")]
+    pub old_news: Millis,
     /// What people waited for.
     pub items: Vec<ItemSetup>,
+}
+
+impl Setup {
+    /// Of histories that do not say.
+    #[must_use]
+    pub fn usual_old_news() -> Millis {
+        5_000
+    }
 }
 
 /// What holds for an item throughout.

@@ -13,6 +13,7 @@
 //! | [`picture`] | a run on a time line: faults, terms, admissions, errors |
 //! | [`nemesis`] | which faults a seed brings, and when |
 //! | [`run`] | the fleet, its people, its faults: makes a history |
+//! | [`soak`] | a long evening without faults: what grows? |
 //! | [`simulation`] | leaders, relays and people in one thread, on a store that fails: makes many histories |
 
 pub mod check;
@@ -21,6 +22,7 @@ pub mod nemesis;
 pub mod picture;
 pub mod run;
 pub mod simulation;
+pub mod soak;
 pub mod verdict;
 
 pub use history::History;

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use daegi_chaos::nemesis::{self, Planned};
 use daegi_chaos::run::{Options, SIZE, picture_of, run};
-use daegi_chaos::{History, check, picture};
+use daegi_chaos::{History, check, picture, soak};
 use daegi_testkit::{Kafka, Redis};
 
 /// Breaks a fleet while people wait, and judges what happened.
@@ -45,6 +46,18 @@ enum What {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Lets people come and go for a long time, and judges whether anything grows.
+    Soak {
+        /// How long.
+        #[arg(long, default_value_t = 10.0)]
+        minutes: f64,
+        /// How many requests per second.
+        #[arg(long, default_value_t = 2_000.0)]
+        rate: f64,
+        /// Where the samples, the picture and the logs go.
+        #[arg(long, default_value = "target/soak")]
+        out: PathBuf,
+    },
     /// Judges a history again, and draws it beside it.
     Judge {
         /// The `history.jsonl` of a run.
@@ -61,6 +74,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             run(&Options { seed, seconds, people, out }, redis, kafka).await?
         }
         What::Plan { seed, seconds } => return Ok(tell(&nemesis::plan(seed, seconds, SIZE))),
+        What::Soak { minutes, rate, out } => return soaked(minutes, rate, &out).await,
         What::Judge { history } => history,
     };
     judge(&history)
@@ -74,6 +88,15 @@ fn tell(plan: &[Vec<Planned>; 2]) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+#[expect(clippy::print_stdout, reason = "the result of the program")]
+async fn soaked(minutes: f64, rate: f64, out: &Path) -> anyhow::Result<ExitCode> {
+    let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
+    let length = Duration::from_secs_f64(minutes * 60.0);
+    let findings = soak::run(length, rate, out, redis, kafka).await?;
+    println!("{findings}");
+    Ok(if findings.is_flat() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[expect(clippy::print_stdout, reason = "the result of the program")]

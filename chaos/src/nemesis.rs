@@ -1,6 +1,8 @@
 //! Which faults a seed brings, and when. The same seed brings the same plan; which process leads
 //! when it is carried out is up to the fleet.
 
+mod losses;
+
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -48,26 +50,34 @@ pub struct Size {
     pub consumers: usize,
 }
 
+/// One in so many faults of processes strikes the leader in the middle of an admission, whatever
+/// chance says: a fence is worth something only where somebody runs into it.
+const AMBUSH_EVERY: usize = 3;
+
 /// Two sequences of faults side by side, each long enough: processes and their ways to Redis; and
 /// what they all depend on.
 #[must_use]
 pub fn plan(seed: u64, seconds: u64, size: Size) -> [Vec<Planned>; 2] {
     let mut chance = Rng::with_seed(seed);
-    let members = sequence(&mut chance, seconds, (300, 1_500), |chance| member(chance, size));
-    let servers = sequence(&mut chance, seconds, (6_000, 16_000), server);
-    [members, servers]
+    let members =
+        sequence(&mut chance, seconds, (300, 1_500), |chance, nth| match nth % AMBUSH_EVERY {
+            1 => ambush(chance),
+            _ => member(chance, size),
+        });
+    let servers = sequence(&mut chance, seconds, (6_000, 16_000), |chance, _| server(chance));
+    [members, losses::among(servers, &mut chance, seconds)]
 }
 
 fn sequence(
     chance: &mut Rng,
     seconds: u64,
     pause: (u64, u64),
-    draw: impl Fn(&mut Rng) -> (FaultKind, Target, u64),
+    draw: impl Fn(&mut Rng, usize) -> (FaultKind, Target, u64),
 ) -> Vec<Planned> {
     let (mut all, mut at, end) = (Vec::new(), 0, seconds * 1_000);
     loop {
         let after = chance.u64(pause.0..pause.1);
-        let (what, target, lasts) = draw(chance);
+        let (what, target, lasts) = draw(chance, all.len());
         at += after + lasts;
         if at > end {
             return all;
@@ -75,6 +85,11 @@ fn sequence(
         let (after, lasts) = (Duration::from_millis(after), Duration::from_millis(lasts));
         all.push(Planned { after, lasts, what, target });
     }
+}
+
+/// Long enough for the lease to run out, for another one to lead, and for that one to let people in.
+fn ambush(chance: &mut Rng) -> (FaultKind, Target, u64) {
+    (FaultKind::Snare, Target::Leader, chance.u64(4_500..5_500))
 }
 
 /// The leader is hit as often as all others together.
@@ -86,7 +101,7 @@ fn member(chance: &mut Rng, size: Size) -> (FaultKind, Target, u64) {
         6..8 => Target::Api(chance.usize(0..size.apis)),
         _ => Target::Consumer(chance.usize(0..size.consumers)),
     };
-    let kinds = [Kill, Kill, Stop, Pause, Pause, Pause, Slow, Cut, Deaf, Deaf, Dead, Dead, Dead];
+    let kinds = [Kill, Kill, Stop, Pause, Pause, Pause, Slow, Cut, Deaf, Deaf, Dead, Dead];
     let what = kinds[chance.usize(0..kinds.len())];
     (what, target, chance.u64(400..5_000))
 }
@@ -121,5 +136,19 @@ mod tests {
         }
         let total: Duration = members.iter().map(|planned| planned.after + planned.lasts).sum();
         assert!(total <= Duration::from_secs(180));
+    }
+
+    #[test]
+    fn whatever_the_seed_admissions_are_ambushed_and_redis_loses_everything() {
+        for seed in 0..200 {
+            let [members, servers] = plan(seed, 60, SIZE);
+            let snares = members.iter().filter(|planned| planned.what == FaultKind::Snare);
+            assert!(snares.count() >= 3, "seed {seed}");
+            let losses =
+                |servers: &[Planned]| servers.iter().filter(|planned| planned.what.loses()).count();
+            assert_eq!(losses(&servers), 1, "seed {seed}");
+            assert_eq!(losses(&plan(seed, 180, SIZE)[1]), 3, "seed {seed}");
+            assert_eq!(losses(&plan(seed, 15, SIZE)[1]), 0, "seed {seed}");
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! Makes a history: a fleet, the people in front of it, and a nemesis.
 
-mod catalogue;
+pub(crate) mod catalogue;
 mod crowd;
 mod ears;
 mod faults;
-mod person;
-mod pods;
+pub(crate) mod person;
+pub(crate) mod pods;
 mod product;
-mod recorder;
-mod stage;
+pub(crate) mod recorder;
+pub(crate) mod stage;
 mod terms;
 mod witness;
 
@@ -57,7 +57,7 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     std::fs::create_dir_all(&logs)?;
     let recorder = Arc::new(Recorder::create(&path)?);
     let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
-    let items = stage.put_items().await;
+    let items = stage.put_items(&catalogue::KINDS).await;
     let ears = ears::listen(&stage.brokers().await, recorder.clone()).await?;
 
     let (from, began) = (now(), Instant::now());
@@ -67,8 +67,9 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     let crowd = crowd::Crowd::come(&stage, options, deadline, recorder.clone()).await?;
     let cable = Cable::to(stage.redis.lock().await.port()).await?;
     let nemesis = async {
-        faults::bring(&stage, plan(options.seed, options.seconds, stage::SIZE), &recorder).await;
-        tokio::time::sleep_until(began + trouble).await;
+        let (plan, end) = (plan(options.seed, options.seconds, stage::SIZE), began + trouble);
+        faults::bring(&stage, plan, end, &recorder).await;
+        tokio::time::sleep_until(end).await;
         let calm = now();
         stage.heal().await;
         calm
@@ -87,7 +88,8 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     ears.heard_all(deadline).await?;
     stage.finals(&recorder).await;
 
-    let setup = Setup { seed: options.seed, from, calm, to: now(), lease: stage::LEASE, items };
+    let (seed, old_news) = (options.seed, Setup::usual_old_news());
+    let setup = Setup { seed, from, calm, to: now(), lease: stage::LEASE, old_news, items };
     terms::read(&stage, setup.to, &recorder).await?;
     recorder.write(&Entry::Setup(setup));
     recorder.finish()?;

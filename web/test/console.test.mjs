@@ -106,7 +106,7 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
     await set("Stock", "777");
     await becomes("the stock is set", stock, 777);
-    assert.equal((await world.line(item)).lineState, "PAUSED");
+    await eventually("people are told, too", async () => (await world.line(item)).lineState === "PAUSED");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     await page.getByRole("button", { name: "Reset…" }).click();
@@ -125,12 +125,13 @@ describe("the console", { skip: !path }, () => {
     const item = await line(0);
     const person = await operator();
     const page = await signedIn(person, `/line/${item}`);
-    await page.getByLabel("An entry lasts, s").fill("0");
-    await page.getByRole("button", { name: "Save" }).click();
+    const rules = page.getByRole("region", { name: "Rules" });
+    await rules.getByLabel("An entry lasts, s").fill("0");
+    await rules.getByRole("button", { name: "Save" }).click();
     await page.getByRole("status").filter({ hasText: "passTtlSeconds" }).waitFor();
-    await page.getByLabel("An entry lasts, s").fill("90");
-    await page.getByLabel("Joining again").selectOption("requeue");
-    await page.getByRole("button", { name: "Save" }).click();
+    await rules.getByLabel("An entry lasts, s").fill("90");
+    await rules.getByLabel("Joining again").selectOption("requeue");
+    await rules.getByRole("button", { name: "Save" }).click();
     await page.getByRole("status").filter({ hasText: "Done" }).waitFor();
     const { policy } = await world.admin("GET", item);
     assert.deepEqual([policy.passTtlSeconds, policy.onRejoin, policy.graceSeconds], [90, "requeue", 0]);

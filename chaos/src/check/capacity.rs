@@ -5,24 +5,28 @@ use std::collections::HashSet;
 use super::lines::Lines;
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{ItemSetup, Kind, Setup};
+use crate::history::{ItemSetup, Kind, Setup, Told};
 
 pub(super) fn judge(setup: &Setup, history: &History, lines: &Lines<'_>, found: &mut Findings) {
-    for item in &setup.items {
-        let most = most(item, history);
-        let mut inside = HashSet::new();
-        for told in lines.events.get(item.item.as_str()).into_iter().flatten() {
-            match told.event {
-                Kind::Closed => {
-                    inside.remove(&told.number);
-                }
-                Kind::Activated => {
-                    inside.insert(told.number);
-                    if inside.len() as u64 > most {
-                        let (item, number, inside) = (&told.item, told.number, inside.len());
-                        let what = format!("{item} {number}: {inside} are inside of {most}");
-                        found.add(Rule::Capacity, told.at, what);
-                    }
+    for (item, events) in lines.eras() {
+        let Some(item) = setup.items.iter().find(|known| known.item == item) else { continue };
+        inside(events, most(item, history), found);
+    }
+}
+
+fn inside(events: &[&Told], most: u64, found: &mut Findings) {
+    let mut inside = HashSet::new();
+    for told in events {
+        match told.event {
+            Kind::Closed => {
+                inside.remove(&told.number);
+            }
+            Kind::Activated => {
+                inside.insert(told.number);
+                if inside.len() as u64 > most {
+                    let (item, number, inside) = (&told.item, told.number, inside.len());
+                    let what = format!("{item} {number}: {inside} are inside of {most}");
+                    found.add(Rule::Capacity, told.at, what);
                 }
             }
         }

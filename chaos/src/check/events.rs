@@ -4,48 +4,60 @@
 use std::collections::HashMap;
 
 use super::lines::Lines;
+use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{Call, Kind, Op, Told};
+use crate::history::{Call, Kind, Millis, Op, Told};
 
 pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) {
-    history.calls.iter().for_each(|call| has_been_told(call, lines, found));
-    repeats(history, found);
-    deliveries(history, found);
+    let mut known: HashMap<(&str, u64), Millis> = HashMap::new();
+    for call in &history.calls {
+        let Some(number) = call.number() else { continue };
+        let since = *known.entry((&call.item, number)).or_insert(call.from);
+        has_been_told(call, number, since, lines, found);
+    }
+    repeats(history, &lines.losses, found);
+    deliveries(history, &lines.losses, found);
     lives(lines, found);
     endings(history, lines, found);
     catalogue(history, found);
 }
 
 /// What a person or an order service was answered, others were told.
-fn has_been_told(call: &Call, lines: &Lines<'_>, found: &mut Findings) {
-    let (Some(number), Some(seen)) = (call.number(), call.seen()) else { return };
+fn has_been_told(call: &Call, number: u64, since: Millis, lines: &Lines<'_>, found: &mut Findings) {
+    let Some(seen) = call.seen() else { return };
     let ticket = lines.ticket(&call.item, number);
     let status = seen.status.as_deref().unwrap_or_default();
-    let was_inside = matches!(status, "ENTERABLE" | "EXPIRED" | "COMPLETED");
-    let missing = if was_inside && ticket.activated.is_none() {
+    // A place that was lost can be ended without being taken back.
+    let ended_elsewhere = ticket.has_ended() && lines.losses.between(since, call.to);
+    let was_inside =
+        status == "ENTERABLE" || (matches!(status, "EXPIRED" | "COMPLETED") && !ended_elsewhere);
+    let missing = if was_inside && !ticket.was_let_in() {
         "was inside, but was never told of"
     } else if matches!(status, "EXPIRED" | "COMPLETED" | "LEFT" | "ABANDONED" | "REPLACED")
-        && ticket.closed.is_none()
+        && !ticket.has_ended()
     {
         "has ended, but its end was never told"
-    } else if (call.op == Op::Leave || seen.released == Some(true)) && ticket.closed.is_none() {
+    } else if (call.op == Op::Leave || seen.released == Some(true)) && !ticket.has_ended() {
         "was given up, but its end was never told"
-    } else if call.op == Op::Order && ticket.closed.is_none() {
+    } else if call.op == Op::Order && !ticket.has_ended() {
         "was ordered with, but never ended"
     } else {
         return;
     };
-    let what = format!("{} {number} of {} {missing}", call.item, call.user);
-    found.add(Rule::LostEvents, call.to, what);
+    if !lines.losses.took_along(call.to) {
+        let what = format!("{} {number} of {} {missing}", call.item, call.user);
+        found.add(Rule::LostEvents, call.to, what);
+    }
 }
 
-/// A repeat is the same, word for word, and an id names one event.
-fn repeats(history: &History, found: &mut Findings) {
-    let mut first: HashMap<&str, &Told> = HashMap::new();
+/// A repeat is the same, word for word, and an id names one event. What was lost and happened again is
+/// told again, with the same id.
+fn repeats(history: &History, losses: &Losses, found: &mut Findings) {
+    let mut first: HashMap<(usize, &str), &Told> = HashMap::new();
     let mut ids: HashMap<(Kind, &str, u64), &str> = HashMap::new();
     for told in &history.told {
-        let original = first.entry(&told.id).or_insert(told);
+        let original = first.entry((losses.era_of(told), &told.id)).or_insert(told);
         let id = ids.entry((told.event, &told.item, told.number)).or_insert(&told.id);
         if !original.repeats(told) || *id != told.id {
             let what =
@@ -56,11 +68,12 @@ fn repeats(history: &History, found: &mut Findings) {
 }
 
 /// In each topic, what is heard first is heard in the order in which it happened.
-fn deliveries(history: &History, found: &mut Findings) {
-    let mut latest: HashMap<(Kind, &str), &str> = HashMap::new();
+fn deliveries(history: &History, losses: &Losses, found: &mut Findings) {
+    let mut latest: HashMap<(Kind, &str, usize), &str> = HashMap::new();
     let mut heard: std::collections::HashSet<&str> = std::collections::HashSet::new();
     for told in history.told.iter().filter(|told| heard.insert(&told.id)) {
-        let latest = latest.entry((told.event, &told.item)).or_default();
+        let era = losses.era_of(told);
+        let latest = latest.entry((told.event, &told.item, era)).or_default();
         if told.sequence.as_str() < *latest {
             let what = format!("{} {}: {:?} came too late", told.item, told.number, told.event);
             found.add(Rule::Contradictions, told.at, what);
@@ -71,29 +84,41 @@ fn deliveries(history: &History, found: &mut Findings) {
 
 /// A ticket is let in and then ends, in its own time.
 fn lives(lines: &Lines<'_>, found: &mut Findings) {
-    for ((item, number), ticket) in &lines.tickets {
-        let Some(closed) = ticket.closed else { continue };
-        let reason = closed.reason.as_deref().unwrap_or_default();
-        let wrong = match ticket.activated {
-            None if matches!(reason, "EXPIRED" | "COMPLETED") => "was never let in",
-            Some(activated) if activated.sequence > closed.sequence => "was let in after its end",
-            Some(activated) if activated.user != closed.user => "is two people's",
-            Some(activated) if reason == "EXPIRED" && Some(closed.at) < activated.expires => {
-                "expired too early"
-            }
-            _ => continue,
-        };
-        let what = format!("{item} {number}: ended as {reason}, but {wrong}");
-        found.add(Rule::Contradictions, closed.at, what);
+    let tickets = lines
+        .tickets
+        .iter()
+        .flat_map(|(item, line)| line.iter().map(move |(number, ticket)| (item, number, ticket)));
+    for (item, number, ticket) in tickets {
+        for life in ticket.lives() {
+            let Some(closed) = life.closed else { continue };
+            let reason = closed.reason.as_deref().unwrap_or_default();
+            // One that was let in before a loss may end after it, and others not have heard of it.
+            let shaken = lines.losses.era_of(closed) > 0;
+            let wrong = match life.activated {
+                None if matches!(reason, "EXPIRED" | "COMPLETED") && !shaken => "was never let in",
+                Some(activated) if activated.sequence > closed.sequence => {
+                    "was let in after its end"
+                }
+                Some(activated) if activated.user != closed.user => "is two people's",
+                Some(activated) if reason == "EXPIRED" && Some(closed.at) < activated.expires => {
+                    "expired too early"
+                }
+                _ => continue,
+            };
+            let what = format!("{item} {number}: ended as {reason}, but {wrong}");
+            found.add(Rule::Contradictions, closed.at, what);
+        }
     }
 }
 
 /// When all is over, as many are inside as were told of.
 fn endings(history: &History, lines: &Lines<'_>, found: &mut Findings) {
     let at = history.setup.as_ref().map_or(0, |setup| setup.to);
+    let era = lines.losses.last_era();
     for end in &history.finals {
-        let of_item = lines.tickets.iter().filter(|((item, _), _)| *item == end.item);
-        let inside = of_item.filter(|(_, one)| one.activated.is_some() && one.closed.is_none());
+        let of_item = lines.tickets.get(end.item.as_str()).into_iter().flat_map(HashMap::values);
+        let lives = of_item.map(|ticket| ticket.life(era));
+        let inside = lives.filter(|life| life.activated.is_some() && life.closed.is_none());
         let (inside, entered) = (inside.count() as u64, end.entered);
         if inside != entered {
             let what = format!("{}: {entered} are inside, {inside} were told of", end.item);

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::lines::Lines;
+use super::presence::{Admitted, Presence};
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{Millis, Op};
+use crate::history::{Kind, Millis, Op};
 
 /// When a person first asked for a place, and when they first had this one.
 #[derive(Debug, Clone, Copy)]
@@ -16,23 +17,39 @@ struct Coming {
 }
 
 pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) {
-    admissions(lines, found);
+    admissions(&Presence::of(history, lines), lines, found);
     for (item, comings) in comings(history) {
         numbers(item, comings, found);
     }
 }
 
-/// Nobody is let in after somebody with a higher number. Those who miss their turn are, so lines
-/// that are judged have no grace period.
-fn admissions(lines: &Lines<'_>, found: &mut Findings) {
-    let mut highest: HashMap<&str, u64> = HashMap::new();
-    for told in lines.activated() {
-        let highest = highest.entry(&told.item).or_default();
-        if told.number < *highest {
-            let what = format!("{} {}: let in after {highest}", told.item, told.number);
-            found.add(Rule::Fifo, told.at, what);
+/// Nobody is let in after somebody with a higher number who came in while they were in the line. Those
+/// who miss their turn are, so lines that are judged have no grace period.
+fn admissions(presence: &Presence<'_>, lines: &Lines<'_>, found: &mut Findings) {
+    for (item, events) in &lines.events {
+        let mut eras: Vec<Admitted<'_>> = Vec::new();
+        for told in events.iter().filter(|told| told.event == Kind::Activated) {
+            let era = lines.losses.era_of(told);
+            eras.resize_with(eras.len().max(era + 1), Admitted::default);
+            let ticket = lines.ticket(item, told.number);
+            let born = presence.born(item, told.number).unwrap_or(era);
+            let overtaken = (born..=era).find_map(|past| {
+                // Where it was let in or ended before, that was judged then, and forgotten.
+                let life = ticket.life(past);
+                if past < era && (life.activated.is_some() || life.closed.is_some()) {
+                    return None;
+                }
+                if past == born {
+                    return eras[past].highest().filter(|highest| *highest > told.number);
+                }
+                eras[past].beyond(told.number, presence.back(item, told.number, past)?)
+            });
+            if let Some(other) = overtaken {
+                let what = format!("{item} {}: let in after {other}", told.number);
+                found.add(Rule::Fifo, told.at, what);
+            }
+            eras[era].add(told);
         }
-        *highest = told.number.max(*highest);
     }
 }
 

@@ -6,8 +6,8 @@ use super::{Findings, Rule};
 use crate::History;
 use crate::history::{Ending, Fault, FaultKind, Millis, Setup, Term};
 
-/// So long after a fault its consequences may show.
-const AFTERMATH: Millis = 3_000;
+/// A lease that a fault has cost is missed when it would have run out, and so long after that at most.
+const AFTERMATH: Millis = 1_500;
 
 pub(super) fn judge(setup: &Setup, history: &History, found: &mut Findings) {
     let mut leaders: HashMap<u64, &Term> = HashMap::new();

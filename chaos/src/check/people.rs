@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::lines::{Lines, Ticket};
+use super::lines::Lines;
+use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{Call, Millis, Op, Outcome};
-
-/// A pod that was paused, or cannot reach Redis, may tell what was true so long ago.
-const OLD_NEWS: Millis = 5_000;
+use crate::history::{Call, Millis, Op, Outcome, Setup};
 
 /// What a person knows about a number.
 #[derive(Debug, Default)]
 struct Story<'a> {
     user: &'a str,
+    /// When they first heard of the number.
+    first: Option<Millis>,
     /// When they first heard that they may enter.
     enterable: Option<Millis>,
     /// When and how they first heard of the end.
@@ -24,21 +24,28 @@ struct Story<'a> {
     leaves: bool,
 }
 
-pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) {
+pub(super) fn judge(setup: &Setup, history: &History, lines: &Lines<'_>, found: &mut Findings) {
     let mut stories: HashMap<(&str, u64), Story<'_>> = HashMap::new();
+    let mut latest: HashMap<(&str, &str), u64> = HashMap::new();
     for call in &history.calls {
         let Some(number) = call.number() else { continue };
+        let highest = latest.entry((&call.item, &call.user)).or_default();
+        *highest = number.max(*highest);
         let story = stories.entry((&call.item, number)).or_default();
         story.user = &call.user;
+        story.first.get_or_insert(call.to);
         story.last = story.last.max(call.to);
         story.leaves |= call.op == Op::Leave;
         refused(call, number, found);
-        hear(story, call, number, found);
+        if !hear(story, call, setup.old_news, &lines.losses) {
+            let what = format!("{} {number} of {}: waits again", call.item, call.user);
+            found.add(Rule::LostPeople, call.to, what);
+        }
     }
     for ((item, number), story) in stories {
-        let ticket = lines.ticket(item, number);
+        let has_another = latest.get(&(item, story.user)).is_some_and(|latest| *latest > number);
         let name = format!("{item} {number} of {}", story.user);
-        for what in ends(&story, ticket) {
+        for what in ends(&story, has_another, item, number, lines) {
             found.add(Rule::LostPeople, story.last, format!("{name}: {what}"));
         }
     }
@@ -55,16 +62,17 @@ fn refused(call: &Call, number: u64, found: &mut Findings) {
     }
 }
 
-/// Nobody is told that they wait after having been told that they do not.
-fn hear<'a>(story: &mut Story<'a>, call: &'a Call, number: u64, found: &mut Findings) {
-    let Some(status) = call.seen().and_then(|seen| seen.status.as_deref()) else { return };
+/// Nobody is told that they wait after having been told that they do not, unless it was lost that
+/// they were let in; false if somebody is.
+fn hear<'a>(story: &mut Story<'a>, call: &'a Call, old_news: Millis, losses: &Losses) -> bool {
+    let Some(status) = call.seen().and_then(|seen| seen.status.as_deref()) else { return true };
     match status {
         "WAITING" => {
             let since = story.enterable.into_iter().chain(story.ended.map(|(at, _)| at)).min();
-            if since.is_some_and(|since| call.from > since + OLD_NEWS) {
-                let what = format!("{} {number} of {}: waits again", call.item, call.user);
-                found.add(Rule::LostPeople, call.to, what);
-            }
+            let again = since.is_some_and(|since| {
+                call.from > since + old_news && !losses.between(since, call.to)
+            });
+            return !again;
         }
         "ENTERABLE" => {
             story.enterable.get_or_insert(call.to);
@@ -73,20 +81,40 @@ fn hear<'a>(story: &mut Story<'a>, call: &'a Call, number: u64, found: &mut Find
             story.ended.get_or_insert((call.to, end));
         }
     }
+    true
 }
 
 /// What is wrong with the end of a story.
-fn ends(story: &Story<'_>, ticket: Ticket<'_>) -> Vec<String> {
+fn ends(
+    story: &Story<'_>,
+    has_another: bool,
+    item: &str,
+    number: u64,
+    lines: &Lines<'_>,
+) -> Vec<String> {
+    let (ticket, losses) = (lines.ticket(item, number), &lines.losses);
     let mut wrong = Vec::new();
-    let reason = ticket.closed.and_then(|closed| closed.reason.as_deref());
-    if ticket.activated.is_none() && reason.is_none() {
+    let (let_in, reason) = (ticket.was_let_in(), ticket.reasons().next());
+    // Who lost their place and joined anew without the token does not wait here any more, nor who
+    // wanted to leave, nor who had heard of the end before it was lost.
+    let first = story.first.unwrap_or(story.last);
+    let forgotten = story.ended.is_some_and(|(at, _)| losses.took_along(at))
+        || ((story.leaves || has_another) && losses.between(first, Millis::MAX));
+    if !let_in && reason.is_none() && !forgotten {
         wrong.push("still waits when all is over".to_owned());
     }
-    if ticket.activated.is_none() && reason.is_some() && !story.leaves {
-        wrong.push(format!("ended as {} without having been let in", reason.unwrap_or_default()));
+    // Others may not have heard that they were let in.
+    let unheard = story.enterable.is_some_and(|at| losses.took_along(at));
+    if let Some(reason) = reason
+        && !let_in
+        && !story.leaves
+        && !unheard
+    {
+        wrong.push(format!("ended as {reason} without having been let in"));
     }
-    if let (Some((_, told)), Some(reason)) = (story.ended, reason)
-        && told != reason
+    if let (Some((at, told)), Some(reason)) = (story.ended, reason)
+        && ticket.reasons().all(|reason| told != reason)
+        && !losses.took_along(at)
     {
         wrong.push(format!("was told {told}, others were told {reason}"));
     }

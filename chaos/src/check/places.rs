@@ -42,8 +42,10 @@ fn successions(history: &History, lines: &Lines<'_>, found: &mut Findings) {
     }
     for ((item, user), numbers) in numbers {
         let pairs = numbers.iter().zip(numbers.iter().skip(1));
-        for ((first, _), (second, at)) in pairs {
-            if lines.ticket(item, *first).closed.is_none() {
+        for ((first, since), (second, at)) in pairs {
+            // Whoever joins again without the token after a loss is a newcomer.
+            let forgotten = lines.losses.between(*since, *at);
+            if !forgotten && !lines.ticket(item, *first).has_ended() {
                 let what = format!("{item}: {user} has {first}, which never ended, and {second}");
                 found.add(Rule::Places, *at, what);
             }
@@ -53,7 +55,7 @@ fn successions(history: &History, lines: &Lines<'_>, found: &mut Findings) {
 
 /// Nobody is inside twice.
 fn entries(lines: &Lines<'_>, found: &mut Findings) {
-    for (item, events) in &lines.events {
+    for (item, events) in lines.eras() {
         let mut inside: HashMap<&str, u64> = HashMap::new();
         for told in events {
             match told.event {

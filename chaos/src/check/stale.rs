@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::{Findings, Rule};
 
 pub(super) fn judge(lines: &Lines<'_>, found: &mut Findings) {
-    for (item, events) in &lines.events {
+    for (item, events) in lines.eras() {
         let mut latest = 0;
         for told in events {
             let Some(epoch) = told.epoch else { continue };

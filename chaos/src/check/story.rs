@@ -13,7 +13,8 @@ struct Story(Vec<Entry>);
 impl Story {
     fn new() -> Self {
         let items = vec![ItemSetup { item: "concert".into(), max_active: Some(2), stock: 10 }];
-        let setup = Setup { seed: 1, from: 0, calm: 90_000, to: 100_000, lease: 2_000, items };
+        let (from, calm, to, old_news) = (0, 90_000, 100_000, Setup::usual_old_news());
+        let setup = Setup { seed: 1, from, calm, to, lease: 2_000, old_news, items };
         Self(vec![Entry::Setup(setup)])
     }
 
@@ -69,7 +70,7 @@ impl Story {
             expires: (event == Kind::Activated).then_some(60_000),
             reason: None,
             epoch: None,
-            sequence: format!("{place:08}"),
+            sequence: format!("{:016}-0", 1_000 + place),
             partition: 0,
             offset: place.cast_signed(),
             heard: 1_000 + place,
@@ -293,4 +294,81 @@ fn a_history_can_be_written_and_read_again() {
     }
     assert_eq!(History::read(file.as_slice()).unwrap(), story.0.into_iter().collect());
     assert!(History::read("nonsense".as_bytes()).is_err());
+}
+
+/// Everything is lost at 30,000; Kim was inside, Lee and Park waited.
+fn lost() -> Story {
+    let fault = Fault { what: FaultKind::Flush, target: "redis".into(), from: 29_990, to: 30_000 };
+    let story = Story::new().joined("kim", 1, 10).joined("lee", 2, 20).joined("park", 3, 30);
+    story.activated("kim", 1, 1).with(Entry::Fault(fault))
+}
+
+impl Story {
+    /// The latest event was at this moment.
+    fn at(mut self, at: u64) -> Self {
+        if let Some(Entry::Told(told)) = self.0.last_mut() {
+            let expires = told.expires.map(|_| at + 8_000);
+            (told.at, told.sequence, told.expires) = (at, format!("{at:016}-0"), expires);
+        }
+        self
+    }
+}
+
+#[test]
+fn after_a_loss_whoever_asks_again_is_let_in_again_in_the_old_order() {
+    let story = lost().polled("kim", 1, "WAITING", 36_000).polled("lee", 2, "WAITING", 36_000);
+    let story = story.polled("park", 3, "WAITING", 36_000);
+    let story = story.activated("kim", 1, 5).at(40_000).activated("lee", 2, 5).at(41_000);
+    let story = story.closed("kim", 1, "EXPIRED").at(48_000).activated("park", 3, 5).at(49_000);
+    assert_eq!(story.ended(0, 2).breaks(), []);
+}
+
+#[test]
+fn after_a_loss_nobody_who_is_back_is_overtaken() {
+    let overtaken = |story: Story| {
+        let story = story.polled("park", 3, "WAITING", 36_000).activated("park", 3, 5).at(40_000);
+        let story = story.polled("lee", 2, "WAITING", 50_000).activated("lee", 2, 5).at(60_000);
+        story.ended(0, 2).breaks()
+    };
+    assert_eq!(overtaken(lost()), [], "she came when he was inside");
+    let back = lost().polled("lee", 2, "WAITING", 37_000);
+    assert_eq!(overtaken(back), [Rule::Fifo], "she was back before him");
+    let told_by_a_pod = lost().polled("lee", 2, "WAITING", 31_000);
+    assert_eq!(overtaken(told_by_a_pod), [], "nobody knows whether the store heard her");
+}
+
+#[test]
+fn after_a_loss_newcomers_are_behind_everybody_and_have_numbers_of_their_own() {
+    let newcomer = |number| {
+        let story = lost().polled("lee", 2, "WAITING", 36_000).polled("park", 3, "WAITING", 36_000);
+        let story = story.joined("choi", number, 37_000).activated("lee", 2, 5).at(40_000);
+        let story = story.activated("park", 3, 5).at(41_000).closed("lee", 2, "LEFT").at(42_000);
+        story.activated("choi", number, 5).at(43_000).ended(0, 2).breaks()
+    };
+    assert_eq!(newcomer(9), []);
+    assert!(newcomer(3).contains(&Rule::Places), "this is Park's");
+    assert_eq!(newcomer(0), [Rule::Fifo], "he came before them");
+}
+
+#[test]
+fn a_loss_excuses_nobody_who_kept_asking() {
+    let story = lost().polled("lee", 2, "WAITING", 36_000).polled("park", 3, "WAITING", 36_000);
+    let story = story.activated("lee", 2, 5).at(40_000);
+    assert_eq!(story.ended(0, 1).breaks(), [Rule::LostPeople]);
+    let story = lost().refused("lee", 2, 410).activated("lee", 2, 5).at(40_000);
+    let story = story.activated("park", 3, 5).at(41_000).ended(0, 2);
+    assert_eq!(story.breaks(), [Rule::LostPeople]);
+}
+
+#[test]
+fn a_loss_takes_along_what_nobody_had_heard_yet_and_nothing_later() {
+    let inside = |at| {
+        let story = lost().joined("choi", 9, 38_000).polled("choi", 9, "ENTERABLE", at);
+        let story = story.activated("lee", 2, 5).at(40_000).activated("park", 3, 5).at(41_000);
+        story.closed("choi", 9, "COMPLETED").at(at + 100).ended(0, 2).breaks()
+    };
+    assert_eq!(inside(50_000), [Rule::LostPeople, Rule::LostEvents]);
+    let story =
+        lost().polled("lee", 2, "ENTERABLE", 29_000).closed("lee", 2, "COMPLETED").at(31_000);
+    assert_eq!(story.activated("park", 3, 5).at(41_000).ended(0, 1).breaks(), []);
 }

@@ -35,6 +35,14 @@ pub enum FaultKind {
     Deaf,
     /// Its connections to Redis look alive; what it sends arrives when the fault is over.
     Dead,
+    /// An admission on its way to Redis, and all that follows it, arrives when the fault is over.
+    Snare,
+    /// `FLUSHALL`: everything is lost in between two commands.
+    Flush,
+    /// SIGKILL, and started again without anything.
+    Wipe,
+    /// Goes on with what it had a while ago.
+    Rollback,
     /// Nobody's doing: the machine was too busy to answer in time.
     Stall,
 }
@@ -51,8 +59,18 @@ impl FaultKind {
             Self::Cut => "cut",
             Self::Deaf => "deaf",
             Self::Dead => "dead",
+            Self::Snare => "snare",
+            Self::Flush => "flush",
+            Self::Wipe => "wipe",
+            Self::Rollback => "rollback",
             Self::Stall => "stall",
         }
+    }
+
+    /// Whether what was acknowledged is lost.
+    #[must_use]
+    pub fn loses(self) -> bool {
+        matches!(self, Self::Flush | Self::Wipe | Self::Rollback)
     }
 }
 

@@ -49,6 +49,13 @@ pub enum Kind {
 }
 
 impl Told {
+    /// When the step was taken, by the store's clock. The event's own time was read before.
+    #[must_use]
+    pub fn taken(&self) -> Millis {
+        let time = self.sequence.split('-').next().unwrap_or_default();
+        time.parse().unwrap_or(self.at)
+    }
+
     /// Whether two are the same event, heard twice.
     #[must_use]
     pub fn repeats(&self, other: &Self) -> bool {

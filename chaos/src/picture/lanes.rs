@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{LEADERS, LEFT, RIGHT, Time, WIDTH};
 use crate::History;
-use crate::history::{Fault, FaultKind, Term};
+use crate::history::{Fault, FaultKind, Millis, Term};
 
 const LANE: f64 = 24.0;
 const BAR: f64 = 16.0;
@@ -55,40 +55,48 @@ pub(super) fn colour_of(member: &str) -> &'static str {
     LEADERS[number.unwrap_or(1).saturating_sub(1) % LEADERS.len()]
 }
 
-fn term(svg: &mut String, term: &Term, count: u32, time: &Time, y: f64) {
-    let (x, end) = (time.x(term.from), time.x(term.to));
-    let (width, colour) = ((end - x).max(1.5), colour_of(&term.member));
-    let _ = writeln!(
-        svg,
-        r#"<rect x="{x:.1}" y="{:.1}" width="{width:.1}" height="10" rx="2" fill="{colour}" fill-opacity="0.85"/>"#,
-        y + 3.0
-    );
-    if width > 16.0 {
+/// A stretch of time in a lane.
+struct Bar<'a> {
+    from: Millis,
+    to: Millis,
+    /// How far it is from the lane's top and bottom.
+    inset: f64,
+    colour: &'a str,
+    /// Written into it where there is room.
+    label: &'a str,
+}
+
+impl Bar<'_> {
+    fn draw(&self, svg: &mut String, time: &Time, y: f64) {
+        let Self { inset, colour, label, .. } = self;
+        let (x, end) = (time.x(self.from), time.x(self.to));
+        let width = (end - x).max(2.0);
         let _ = writeln!(
             svg,
-            r##"<text x="{:.1}" y="{:.1}" font-size="9" fill="#fff">{count}</text>"##,
-            x + 3.0,
-            y + 11.5,
+            r#"<rect x="{x:.1}" y="{:.1}" width="{width:.1}" height="{:.1}" rx="2" fill="{colour}" fill-opacity="0.9"/>"#,
+            y + inset,
+            BAR - 2.0 * inset,
         );
+        if width > 6.0 + 5.0 * label.len() as f64 {
+            let _ = writeln!(
+                svg,
+                r##"<text x="{:.1}" y="{:.1}" font-size="9" fill="#fff">{label}</text>"##,
+                x + 3.0,
+                y + 11.5,
+            );
+        }
     }
 }
 
+fn term(svg: &mut String, term: &Term, count: u32, time: &Time, y: f64) {
+    let (label, colour) = (count.to_string(), colour_of(&term.member));
+    let bar = Bar { from: term.from, to: term.to, inset: 3.0, colour, label: &label };
+    bar.draw(svg, time, y);
+}
+
 fn fault(svg: &mut String, fault: &Fault, time: &Time, y: f64) {
-    let (x, end) = (time.x(fault.from), time.x(fault.to));
-    let (width, colour) = ((end - x).max(2.0), colour_of_fault(fault.what));
-    let _ = writeln!(
-        svg,
-        r##"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{BAR}" rx="2" fill="{colour}" fill-opacity="0.9"/>"##
-    );
-    if width > 24.0 {
-        let _ = writeln!(
-            svg,
-            r##"<text x="{:.1}" y="{:.1}" font-size="9" fill="#fff">{}</text>"##,
-            x + 3.0,
-            y + 11.5,
-            fault.what.name()
-        );
-    }
+    let (label, colour) = (fault.what.name(), colour_of_fault(fault.what));
+    Bar { from: fault.from, to: fault.to, inset: 0.0, colour, label }.draw(svg, time, y);
 }
 
 fn colour_of_fault(what: FaultKind) -> &'static str {
@@ -100,12 +108,14 @@ fn colour_of_fault(what: FaultKind) -> &'static str {
         FaultKind::Cut => "#d1477a",
         FaultKind::Deaf => "#7a7a8c",
         FaultKind::Dead => "#40404f",
+        FaultKind::Snare => "#6a3d9a",
+        FaultKind::Flush | FaultKind::Wipe | FaultKind::Rollback => "#000000",
         FaultKind::Stall => "#d8d8d8",
     }
 }
 
 fn legend(svg: &mut String, y: f64) {
-    use FaultKind::{Cut, Dead, Deaf, Kill, Pause, Slow, Stop};
+    use FaultKind::{Cut, Dead, Deaf, Flush, Kill, Pause, Slow, Snare, Stop};
     let words = [
         (Kill, "SIGKILL"),
         (Stop, "SIGTERM"),
@@ -114,25 +124,24 @@ fn legend(svg: &mut String, y: f64) {
         (Cut, "link cut"),
         (Deaf, "answers held back"),
         (Dead, "link dead, looks alive"),
+        (Snare, "admissions held back"),
+        (Flush, "everything lost"),
     ];
     let mut x = LEFT;
     for (what, words) in words {
-        let colour = colour_of_fault(what);
-        let _ = writeln!(
-            svg,
-            r##"<rect x="{x:.1}" y="{y:.1}" width="10" height="10" rx="2" fill="{colour}"/>
-<text x="{:.1}" y="{:.1}" font-size="11" fill="#555">{words}</text>"##,
-            x + 15.0,
-            y + 9.0
-        );
-        x += 36.0 + 6.4 * words.len() as f64;
+        x = explain(svg, x, y, colour_of_fault(what), words);
     }
+    explain(svg, x, y, LEADERS[0], "leads (terms are counted)");
+}
+
+/// A colour and what it means; returns where the next one begins.
+fn explain(svg: &mut String, x: f64, y: f64, colour: &str, words: &str) -> f64 {
     let _ = writeln!(
         svg,
-        r##"<rect x="{x:.1}" y="{y:.1}" width="10" height="10" rx="2" fill="{}"/>
-<text x="{:.1}" y="{:.1}" font-size="11" fill="#555">leads (terms are counted)</text>"##,
-        LEADERS[0],
+        r##"<rect x="{x:.1}" y="{y:.1}" width="10" height="10" rx="2" fill="{colour}"/>
+<text x="{:.1}" y="{:.1}" font-size="11" fill="#555">{words}</text>"##,
         x + 15.0,
         y + 9.0
     );
+    x + 30.0 + 5.8 * words.len() as f64
 }

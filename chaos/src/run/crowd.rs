@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{ItemId, UserId};
-use daegi_kafka::Publisher;
-use daegi_testkit::fleet::TICKET_SECRETS;
 use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -27,14 +25,7 @@ impl Crowd {
         deadline: Instant,
         recorder: Arc<Recorder>,
     ) -> anyhow::Result<Self> {
-        let addresses = stage.apis.iter();
-        let pods = Arc::new(Pods {
-            addresses: addresses.map(|api| (api.public.clone(), api.internal.clone())).collect(),
-            http: Pods::client()?,
-            keys: TICKET_SECRETS.parse()?,
-            publisher: Publisher::new(&stage.brokers().await)?,
-            recorder,
-        });
+        let pods = Arc::new(Pods::of(stage, recorder).await?);
         let mut chance = Rng::with_seed(options.seed ^ 0x0000_6372_6f77_6400);
         let (mut people, began) = (JoinSet::new(), Instant::now());
         // The last ones come when there are still faults to come.

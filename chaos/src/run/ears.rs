@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-use daegi_domain::{TokenActivated, TokenClosed, Topic, Topics};
+use daegi_domain::{EndReason, Ticket, TokenActivated, TokenClosed, Topic, Topics};
 use daegi_kafka::record::{EPOCH, SEQUENCE};
 use daegi_testkit::Reader;
 use daegi_testkit::kafka_reader::{Found, written};
@@ -58,20 +58,38 @@ impl Ears {
     }
 }
 
+/// What an event says, whichever it is.
+struct Said {
+    ticket: Ticket,
+    id: String,
+    at: String,
+    expires: Option<String>,
+    reason: Option<EndReason>,
+}
+
 /// None for what is no event of ours, which nobody writes here.
 fn told(topic: Topic, found: &Found) -> Option<Told> {
-    let told = match topic {
-        Topic::TokenActivated => activated(body(found)?)?,
-        _ => closed(body(found)?)?,
+    let (event, said) = match topic {
+        Topic::TokenActivated => (Kind::Activated, activated(body(found)?)),
+        _ => (Kind::Closed, closed(body(found)?)),
     };
     let header = |name| found.headers.get(name);
+    let expires = said.expires.as_deref().map(moment);
+    let reason = said.reason.map(serde_json::to_value).transpose().ok()?;
     Some(Told {
+        event,
+        id: said.id,
+        item: said.ticket.item.to_string(),
+        user: said.ticket.user.to_string(),
+        number: said.ticket.number.0,
+        at: moment(&said.at)?,
+        expires: expires.flatten(),
+        reason: reason.and_then(|reason| reason.as_str().map(ToOwned::to_owned)),
         epoch: header(EPOCH).and_then(|epoch| epoch.parse().ok()),
         sequence: header(SEQUENCE)?.clone(),
         partition: found.partition,
         offset: found.offset,
         heard: now(),
-        ..told
     })
 }
 
@@ -79,52 +97,18 @@ fn body<T: DeserializeOwned>(found: &Found) -> Option<T> {
     serde_json::from_slice(found.body.as_deref()?).ok()
 }
 
-fn activated(event: TokenActivated) -> Option<Told> {
-    Some(Told {
-        event: Kind::Activated,
-        id: event.event_id.to_string(),
-        item: event.item_id.to_string(),
-        user: event.user_id.to_string(),
-        number: event.number.0,
-        at: moment(&event.activated_at)?,
-        expires: Some(moment(&event.expires_at)?),
-        reason: None,
-        ..unheard()
-    })
+fn activated(event: TokenActivated) -> Said {
+    let TokenActivated { item_id: item, user_id: user, number, .. } = event;
+    let ticket = Ticket { item, user, number };
+    let (id, expires) = (event.event_id.to_string(), Some(event.expires_at));
+    Said { ticket, id, at: event.activated_at, expires, reason: None }
 }
 
-fn closed(event: TokenClosed) -> Option<Told> {
-    let reason = serde_json::to_value(event.reason).ok()?;
-    Some(Told {
-        event: Kind::Closed,
-        id: event.event_id.to_string(),
-        item: event.item_id.to_string(),
-        user: event.user_id.to_string(),
-        number: event.number.0,
-        at: moment(&event.closed_at)?,
-        expires: None,
-        reason: reason.as_str().map(ToOwned::to_owned),
-        ..unheard()
-    })
-}
-
-/// What the message around an event will say.
-fn unheard() -> Told {
-    Told {
-        event: Kind::Activated,
-        id: String::new(),
-        item: String::new(),
-        user: String::new(),
-        number: 0,
-        at: 0,
-        expires: None,
-        reason: None,
-        epoch: None,
-        sequence: String::new(),
-        partition: 0,
-        offset: 0,
-        heard: 0,
-    }
+fn closed(event: TokenClosed) -> Said {
+    let TokenClosed { item_id: item, user_id: user, number, .. } = event;
+    let ticket = Ticket { item, user, number };
+    let (id, reason) = (event.event_id.to_string(), Some(event.reason));
+    Said { ticket, id, at: event.closed_at, expires: None, reason }
 }
 
 fn moment(text: &str) -> Option<Millis> {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use daegi_testkit::{Condition, Member};
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
+use super::catalogue::KINDS;
 use super::recorder::{Recorder, now};
-use super::stage::{Slot, Stage};
-use crate::history::{Entry, Fault, FaultKind};
+use super::stage::{ADMISSION, Slot, Stage};
+use crate::history::{Entry, Fault, FaultKind, Millis};
 use crate::nemesis::{Planned, Target};
 
 /// How slow a slow cable is: noticed by everybody, too short for a call to be given up.
@@ -17,19 +18,36 @@ const SLOW: Duration = Duration::from_millis(150);
 /// How long a cable is slow before it is dead.
 const LIMP: Duration = Duration::from_millis(700);
 
-/// Brings all sequences side by side, and returns when the last fault is over.
-pub(super) async fn bring(stage: &Stage, plan: [Vec<Planned>; 2], recorder: &Recorder) {
+/// How long somebody lies in wait for a leader, and for one of its admissions.
+const AMBUSH: Duration = Duration::from_secs(5);
+
+/// Brings all sequences side by side, and returns when the last fault is over. None begins after the
+/// end: servers take their time to come back, and what was planned after them comes later.
+pub(super) async fn bring(
+    stage: &Stage,
+    plan: [Vec<Planned>; 2],
+    end: Instant,
+    recorder: &Recorder,
+) {
     let [members, servers] = plan;
-    tokio::join!(sequence(stage, members, recorder), sequence(stage, servers, recorder));
+    tokio::join!(sequence(stage, members, end, recorder), sequence(stage, servers, end, recorder));
 }
 
-async fn sequence(stage: &Stage, plan: Vec<Planned>, recorder: &Recorder) {
+async fn sequence(stage: &Stage, plan: Vec<Planned>, end: Instant, recorder: &Recorder) {
     for planned in plan {
+        if Instant::now() + planned.after > end && !planned.what.loses() {
+            continue;
+        }
         sleep(planned.after).await;
         let from = now();
         let target = strike(stage, &planned).await;
-        let fault = Fault { what: planned.what, target, from, to: now() };
-        recorder.write(&Entry::Fault(fault));
+        // What is not there any more was lost before this moment, and what comes is after it.
+        let to = now() + Millis::from(planned.what.loses());
+        recorder.write(&Entry::Fault(Fault { what: planned.what, target, from, to }));
+        if planned.what.loses() {
+            // Policies are operators' words, which nobody else knows.
+            stage.put_items(&KINDS).await;
+        }
     }
 }
 
@@ -38,6 +56,7 @@ async fn strike(stage: &Stage, planned: &Planned) -> String {
     let slot = match planned.target {
         Target::Redis => return redis(stage, planned).await,
         Target::Kafka => return kafka(stage, planned).await,
+        Target::Leader if planned.what == FaultKind::Snare => awaited_leader(stage).await,
         Target::Leader => stage.leader().await.unwrap_or(&stage.schedulers[0]),
         Target::Scheduler(at) => &stage.schedulers[at],
         Target::Api(at) => &stage.apis[at],
@@ -61,8 +80,9 @@ async fn member(slot: &Slot, planned: &Planned) {
             sleep(planned.lasts).await;
             slot.member.lock().await.resume();
         }
-        // Nobody can plan it.
-        FaultKind::Stall => {}
+        FaultKind::Snare => snare(slot, planned.lasts).await,
+        // Nobody can plan it, or not for these.
+        FaultKind::Stall | FaultKind::Flush | FaultKind::Wipe | FaultKind::Rollback => {}
         FaultKind::Slow => cable(slot, Condition::Slow(SLOW), planned.lasts).await,
         FaultKind::Cut => cable(slot, Condition::Cut, planned.lasts).await,
         FaultKind::Deaf => cable(slot, Condition::Deaf, planned.lasts).await,
@@ -73,6 +93,28 @@ async fn member(slot: &Slot, planned: &Planned) {
             cable(slot, Condition::Dead, planned.lasts).await;
         }
     }
+}
+
+/// Somebody must lead for its admissions to be caught.
+async fn awaited_leader(stage: &Stage) -> &Slot {
+    let deadline = Instant::now() + AMBUSH;
+    while Instant::now() < deadline {
+        if let Some(leader) = stage.leader().await {
+            return leader;
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    &stage.schedulers[0]
+}
+
+/// Holds an admission back until another one has led for a while. The process goes on and does not
+/// know: this is what a pause between deciding and doing looks like from outside.
+async fn snare(slot: &Slot, lasts: Duration) {
+    slot.cable.set(Condition::Snare(ADMISSION));
+    // One that has lost its term meanwhile lets nobody in.
+    let _ = tokio::time::timeout(AMBUSH, slot.cable.caught()).await;
+    sleep(lasts).await;
+    slot.cable.set(Condition::Good);
 }
 
 async fn down(slot: &Slot, lasts: Duration, end: impl FnOnce(&mut Member)) {
@@ -93,14 +135,24 @@ async fn cable(slot: &Slot, condition: Condition, lasts: Duration) {
 /// A server that does not come back fails the run by what people tell.
 async fn redis(stage: &Stage, planned: &Planned) -> String {
     let mut redis = stage.redis.lock().await;
-    if planned.what == FaultKind::Pause {
-        let _ = redis.pause();
-        sleep(planned.lasts).await;
-        let _ = redis.resume();
-    } else {
-        block_in_place(|| redis.stop());
-        sleep(planned.lasts).await;
-        let _ = redis.start_again().await;
+    match planned.what {
+        FaultKind::Pause => {
+            let _ = redis.pause();
+            sleep(planned.lasts).await;
+            let _ = redis.resume();
+        }
+        FaultKind::Flush => {
+            let _ = redis.ask::<()>(&["FLUSHALL"]).await;
+        }
+        what => {
+            block_in_place(|| redis.stop());
+            sleep(planned.lasts).await;
+            let _ = if what == FaultKind::Wipe {
+                redis.start_empty().await
+            } else {
+                redis.start_again().await
+            };
+        }
     }
     "redis".to_owned()
 }

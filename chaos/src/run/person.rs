@@ -16,12 +16,12 @@ const AGAIN: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// A person with a mind of their own, which a seed has given them.
-pub(super) struct Person {
-    pub(super) who: Who,
-    pub(super) pods: Arc<Pods>,
-    pub(super) chance: Rng,
-    pub(super) comes: Instant,
-    pub(super) deadline: Instant,
+pub(crate) struct Person {
+    pub(crate) who: Who,
+    pub(crate) pods: Arc<Pods>,
+    pub(crate) chance: Rng,
+    pub(crate) comes: Instant,
+    pub(crate) deadline: Instant,
 }
 
 /// What a person does when they are let in.
@@ -33,7 +33,7 @@ enum Mind {
 }
 
 impl Person {
-    pub(super) async fn live(mut self) {
+    pub(crate) async fn live(mut self) {
         sleep_until(self.comes).await;
         let Some(mut place) = self.join().await else { return };
         // Some lose patience, some lose their token and ask for it again.
@@ -74,8 +74,11 @@ impl Person {
             let pod = self.pod();
             let heard = self.pods.join(pod, &self.who).await;
             match heard {
-                Heard { outcome: Outcome::Refused { .. }, .. } => return None,
                 Heard { place: Some(place), .. } => return Some(place),
+                // An item that was lost comes back.
+                Heard { outcome: Outcome::Refused { status, .. }, .. } if status != 404 => {
+                    return None;
+                }
                 Heard { .. } => sleep(AGAIN).await,
             }
         }

@@ -5,30 +5,32 @@ use std::time::Duration;
 
 use daegi_domain::{ItemId, OrderClosed, Outcome as OrderOutcome, TicketKeys, Topics, UserId};
 use daegi_kafka::{Publisher, Record};
+use daegi_testkit::fleet::TICKET_SECRETS;
 use reqwest::{Client, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::recorder::{Recorder, now};
+use super::stage::Stage;
 use crate::history::{Call, Entry, Op, Outcome, Seen};
 
 /// After so long a person gives up and does not know what came of it.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Where everybody asks.
-pub(super) struct Pods {
+pub(crate) struct Pods {
     /// Public and internal address of each.
-    pub(super) addresses: Vec<(String, String)>,
-    pub(super) http: Client,
-    pub(super) keys: TicketKeys,
-    pub(super) publisher: Publisher,
-    pub(super) recorder: Arc<Recorder>,
+    addresses: Vec<(String, String)>,
+    http: Client,
+    keys: TicketKeys,
+    publisher: Publisher,
+    recorder: Arc<Recorder>,
 }
 
 /// Who asks, for what.
 #[derive(Debug, Clone)]
-pub(super) struct Who {
-    pub(super) user: UserId,
-    pub(super) item: ItemId,
+pub(crate) struct Who {
+    pub(crate) user: UserId,
+    pub(crate) item: ItemId,
 }
 
 /// A place as its holder knows it.
@@ -47,8 +49,17 @@ pub(super) struct Heard {
 }
 
 impl Pods {
-    pub(super) fn client() -> reqwest::Result<Client> {
-        Client::builder().timeout(PATIENCE).connect_timeout(Duration::from_secs(1)).build()
+    /// All that a stage has.
+    pub(crate) async fn of(stage: &Stage, recorder: Arc<Recorder>) -> anyhow::Result<Self> {
+        let addresses = stage.apis.iter();
+        let http = Client::builder().timeout(PATIENCE).connect_timeout(Duration::from_secs(1));
+        Ok(Self {
+            addresses: addresses.map(|api| (api.public.clone(), api.internal.clone())).collect(),
+            http: http.build()?,
+            keys: TICKET_SECRETS.parse()?,
+            publisher: Publisher::new(&stage.brokers().await)?,
+            recorder,
+        })
     }
 
     pub(super) async fn join(&self, pod: usize, who: &Who) -> Heard {

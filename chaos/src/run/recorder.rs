@@ -8,25 +8,48 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use daegi_runtime::Clock;
 
-use crate::history::{self, Entry, Fault, FaultKind, Millis};
+use crate::history::{self, Entry, Fault, FaultKind, Millis, Outcome};
 
 /// The file, shared by all who have something to tell.
 #[derive(Debug)]
-pub(super) struct Recorder(Mutex<Written>);
+pub(crate) struct Recorder(Mutex<Written>);
 
 #[derive(Debug)]
 struct Written {
-    file: BufWriter<File>,
+    /// None where calls are only counted.
+    file: Option<BufWriter<File>>,
+    calls: Calls,
     /// What was killed, and when: for whoever reads logs later.
     kills: Vec<(String, Millis)>,
     failed: Option<anyhow::Error>,
 }
 
+/// How many calls there were.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Calls {
+    pub(crate) all: u64,
+    /// Which had no answer, or were told to try again later.
+    pub(crate) unknown: u64,
+}
+
 impl Recorder {
     pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        let (file, kills) = (BufWriter::new(file), Vec::new());
-        Ok(Self(Mutex::new(Written { file, kills, failed: None })))
+        Ok(Self::writing(Some(BufWriter::new(file))))
+    }
+
+    /// One that keeps nothing.
+    pub(crate) fn counting() -> Self {
+        Self::writing(None)
+    }
+
+    fn writing(file: Option<BufWriter<File>>) -> Self {
+        let (calls, kills) = (Calls::default(), Vec::new());
+        Self(Mutex::new(Written { file, calls, kills, failed: None }))
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).calls
     }
 
     /// Writes an entry; a file that cannot be written fails the run at its end.
@@ -35,7 +58,13 @@ impl Recorder {
         if let Entry::Fault(Fault { what: FaultKind::Kill, target, from, .. }) = entry {
             written.kills.push((target.clone(), *from));
         }
-        if let Err(error) = history::write(&mut written.file, entry) {
+        if let Entry::Call(call) = entry {
+            written.calls.all += 1;
+            written.calls.unknown += u64::from(matches!(call.outcome, Outcome::Unknown(_)));
+        }
+        if let Some(file) = &mut written.file
+            && let Err(error) = history::write(file, entry)
+        {
             written.failed = Some(error);
         }
     }
@@ -49,7 +78,9 @@ impl Recorder {
 
     pub(super) fn finish(&self) -> anyhow::Result<()> {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.file.flush()?;
+        if let Some(file) = &mut written.file {
+            file.flush()?;
+        }
         written.failed.take().map_or(Ok(()), Err)
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use daegi_domain::Topics;
 use daegi_testkit::{Cable, Condition, Fleet, Kafka, Member, Redis};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::catalogue::KINDS;
+use super::catalogue::Kind;
 use super::recorder::Recorder;
 use crate::history::{Entry, Final, ItemSetup, Millis};
 use crate::nemesis::Size;
@@ -21,39 +21,42 @@ pub const SIZE: Size = Size { schedulers: 3, apis: 2, consumers: 2 };
 /// How long a leader leads without renewing, in milliseconds.
 pub(super) const LEASE: Millis = 2_000;
 
-/// How long an entry lasts. Some people let theirs run out.
-const PASS_SECONDS: u64 = 8;
+/// The most events the outbox may hold. Only calls that let people in say it, and this is how one
+/// is known on its way to Redis.
+const OUTBOX_MAX: &str = "99991";
+pub(super) const ADMISSION: &[u8] = b"\r\n99991\r\n";
 
 /// How long anybody who only looks waits for an answer.
 const GLANCE: Duration = Duration::from_millis(800);
 
 /// Everything that can break.
-pub(super) struct Stage {
-    pub(super) schedulers: Vec<Slot>,
-    pub(super) apis: Vec<Slot>,
-    pub(super) consumers: Vec<Slot>,
-    pub(super) redis: Mutex<Redis>,
-    pub(super) kafka: Mutex<Kafka>,
+pub(crate) struct Stage {
+    pub(crate) schedulers: Vec<Slot>,
+    pub(crate) apis: Vec<Slot>,
+    pub(crate) consumers: Vec<Slot>,
+    pub(crate) redis: Mutex<Redis>,
+    pub(crate) kafka: Mutex<Kafka>,
 }
 
 /// A process and its way to Redis.
-pub(super) struct Slot {
-    pub(super) name: String,
+pub(crate) struct Slot {
+    pub(crate) name: String,
     /// Where people ask it.
-    pub(super) public: String,
+    pub(crate) public: String,
     /// Where services and operators ask it.
-    pub(super) internal: String,
-    pub(super) member: Mutex<Member>,
-    pub(super) cable: Cable,
+    pub(crate) internal: String,
+    pub(crate) member: Mutex<Member>,
+    pub(crate) cable: Cable,
 }
 
 impl Stage {
-    pub(super) async fn open(redis: Redis, kafka: Kafka, logs: &Path) -> anyhow::Result<Self> {
+    pub(crate) async fn open(redis: Redis, kafka: Kafka, logs: &Path) -> anyhow::Result<Self> {
         let fleet = Fleet::new(&redis)
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)
             .with("DAEGI_LEASE_MS", &LEASE.to_string())
             .with("DAEGI_RECOVERY_HOLD_MS", "3000")
+            .with("DAEGI_OUTBOX_MAX", OUTBOX_MAX)
             .with("DAEGI_TICK_MS", "500");
         let port = redis.port();
         let stage = Self {
@@ -69,32 +72,32 @@ impl Stage {
         Ok(stage)
     }
 
-    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.schedulers.iter().chain(&self.apis).chain(&self.consumers)
     }
 
-    pub(super) async fn brokers(&self) -> String {
+    pub(crate) async fn brokers(&self) -> String {
         self.kafka.lock().await.bootstrap()
     }
 
-    /// Creates every item.
-    pub(super) async fn put_items(&self) -> Vec<ItemSetup> {
-        let mut items = Vec::new();
-        for kind in &KINDS {
-            for one in kind.ids().map(|id| kind.setup(id)) {
-                let body = json!({
-                    "itemName": one.item, "remainCount": one.stock, "waitingQueueEnabled": true,
-                    "policy": {
-                        "mode": kind.mode, "maxActive": one.max_active, "graceSeconds": 0,
-                        "passTtlSeconds": PASS_SECONDS, "tokensPerTick": kind.tokens_per_tick
-                    }
-                });
-                let scheduler = self.schedulers[0].member.lock().await;
-                scheduler.admin(Method::PUT, &format!("waiting-item/{}", one.item), body).await;
-                items.push(one);
+    /// Creates every item, or tells its policy again.
+    pub(crate) async fn put_items(&self, kinds: &[Kind]) -> Vec<ItemSetup> {
+        let items = kinds.iter().flat_map(|kind| kind.ids().map(move |id| (kind, kind.setup(id))));
+        let put = items.map(async |(kind, item)| {
+            self.insist(&format!("waiting-item/{}", item.item), kind.described(&item)).await;
+            item
+        });
+        futures_util::future::join_all(put).await
+    }
+
+    /// Tells any scheduler, until one has understood.
+    async fn insist(&self, path: &str, body: Value) {
+        for slot in self.schedulers.iter().cycle() {
+            let answer = slot.tell(Method::PUT, path, body.clone()).await;
+            if answer.is_some_and(|answer| answer["itemId"].is_string()) {
+                return;
             }
         }
-        items
     }
 
     /// The scheduler that says that it leads, if one does at the moment.
@@ -158,9 +161,16 @@ impl Stage {
 
 impl Slot {
     async fn ask(&self, path: &str) -> Option<Value> {
-        let member = self.member.lock().await;
-        let said = member.try_admin(Method::GET, path, Value::Null);
-        tokio::time::timeout(GLANCE, said).await.ok()?.ok()
+        self.tell(Method::GET, path, Value::Null).await
+    }
+
+    /// None if it does not answer at once, or is being ended.
+    async fn tell(&self, method: Method, path: &str, body: Value) -> Option<Value> {
+        let said = async {
+            let member = self.member.lock().await;
+            member.try_admin(method, path, body).await.ok()
+        };
+        tokio::time::timeout(GLANCE, said).await.ok()?
     }
 }
 

@@ -15,8 +15,9 @@ use crate::history::{Entry, Fault, FaultKind};
 
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Slower than this is a stall: a lock that is not answered within half a second is lost.
-const SLOW: Duration = Duration::from_millis(250);
+/// Slower than this is a stall: a lease is renewed after a third of it and asked for again after 700 ms,
+/// so that nothing shorter can cost one.
+const SLOW: Duration = Duration::from_millis(800);
 
 /// Asks Redis again and again, over a cable that nobody breaks, for ever.
 pub(super) async fn watch(stage: Arc<Stage>, cable: Cable, recorder: Arc<Recorder>) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use daegi_scheduler::{Relay, Ticker};
 use daegi_store::{Error, SharedStore};
 
-use super::flaky::Flaky;
+use super::flaky::way_to;
 use super::world::World;
 
 /// So many turns a replica stands by after a term, at most.
@@ -15,7 +15,7 @@ const STANDS_BY: usize = 150;
 const OUTBOX_MAX: u64 = 8;
 
 pub(super) async fn live(world: Arc<World>) {
-    let store: SharedStore = Arc::new(Flaky(world.clone()));
+    let store: SharedStore = Arc::new(way_to(&world));
     loop {
         world.turns(world.pick(STANDS_BY)).await;
         if let Ok(epoch) = store.begin_term(world.now()).await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use daegi_domain::{EndReason, ItemId, Number, UserId};
 use daegi_store::{Joined, Place, Result, Standing, Store};
 
-use super::flaky::Flaky;
+use super::flaky::{Flaky, way_to};
 use super::world::World;
 use crate::history::{Call, Entry, Millis, Op, Outcome, Seen};
 
@@ -23,7 +23,7 @@ pub(super) async fn live(world: Arc<World>, number: usize) {
     let item = ItemId::parse(["arena", "opera"][number % 2]);
     let (Ok(item), Ok(user)) = (item, UserId::parse(&format!("person-{number}"))) else { return };
     world.turns(world.pick(150)).await;
-    let person = Person { store: Flaky(world.clone()), world, item, user };
+    let person = Person { store: way_to(&world), world, item, user };
     let mut place = person.join().await;
     if person.world.chance(0.1) {
         return person.leave(place).await;
@@ -46,28 +46,29 @@ impl Person {
     async fn join(&self) -> Number {
         loop {
             let from = self.world.now();
-            let settings = self.store.settings().await;
-            let joined = match settings {
-                Ok(settings) => {
-                    let users = std::slice::from_ref(&self.user);
-                    self.store.join(&self.item, users, &settings, self.world.now()).await
-                }
-                Err(error) => Err(error),
+            let joined = self.ask_for_place().await;
+            let outcome = match &joined {
+                Ok(Some((number, status))) => Outcome::Ok(seen(*number, status)),
+                Ok(None) => Outcome::Refused { status: 404, code: "ITEM_NOT_FOUND".into() },
+                Err(error) => Outcome::Unknown(error.to_string()),
             };
-            let place = joined.map(|joined| match joined.first() {
-                Some(Joined::At { number, place, .. }) => Some((*number, status(*place))),
-                Some(Joined::Refused(_)) | None => None,
-            });
-            let seen = place.as_ref().map(|place| match place {
-                Some((number, status)) => seen(*number, status),
-                None => Seen::default(),
-            });
-            self.note(Op::Join, None, from, seen.map_err(ToString::to_string));
-            if let Ok(Some((number, _))) = place {
+            self.note(Op::Join, None, from, outcome);
+            if let Ok(Some((number, _))) = joined {
                 return number;
             }
             self.rest().await;
         }
+    }
+
+    /// None if there is no such line at the moment.
+    async fn ask_for_place(&self) -> Result<Option<(Number, &'static str)>> {
+        let settings = self.store.settings().await?;
+        let users = std::slice::from_ref(&self.user);
+        let joined = self.store.join(&self.item, users, &settings, self.world.now()).await?;
+        Ok(match joined.first() {
+            Some(Joined::At { number, place, .. }) => Some((*number, status(*place))),
+            Some(Joined::Refused(_)) | None => None,
+        })
     }
 
     async fn until(&self, number: Number, enough: impl Fn(&str) -> bool) -> &'static str {
@@ -75,9 +76,18 @@ impl Person {
             let from = self.world.now();
             let asked = [(self.user.clone(), number)];
             let answer = self.store.resolve(&self.item, &asked, self.world.now()).await;
-            let told = answer.map(|answer| answer.first().map_or("UNKNOWN", standing));
-            let known = told.as_ref().map(|status| seen(number, status));
-            self.note(Op::Poll, Some(number), from, known.map_err(ToString::to_string));
+            let standing = answer.map(|answer| answer.first().copied());
+            let told = match standing {
+                Ok(Some(standing)) => standing_told(standing),
+                Ok(None) => Err("no answer".to_owned()),
+                Err(error) => Err(error.to_string()),
+            };
+            let outcome = match &told {
+                Ok("RESTARTED") => Outcome::Refused { status: 410, code: "LINE_RESTARTED".into() },
+                Ok(status) => Outcome::Ok(seen(number, status)),
+                Err(error) => Outcome::Unknown(error.clone()),
+            };
+            self.note(Op::Poll, Some(number), from, outcome);
             if let Ok(status) = told
                 && enough(status)
             {
@@ -108,11 +118,16 @@ impl Person {
         loop {
             let from = self.world.now();
             let answer = call().await;
-            let seen = answer.as_ref().map(|released| Seen {
-                released: (op == Op::Complete).then_some(*released),
-                ..Seen::default()
-            });
-            self.note(op, Some(number), from, seen.map_err(ToString::to_string));
+            let outcome = match &answer {
+                // There was nothing to leave, or no answer came when there was.
+                Ok(false) if op == Op::Leave => Outcome::Unknown("nothing to leave".to_owned()),
+                Ok(released) => Outcome::Ok(Seen {
+                    released: (op == Op::Complete).then_some(*released),
+                    ..Seen::default()
+                }),
+                Err(error) => Outcome::Unknown(error.to_string()),
+            };
+            self.note(op, Some(number), from, outcome);
             if answer.is_ok() {
                 return;
             }
@@ -124,13 +139,7 @@ impl Person {
         self.world.turns(self.world.pick(PATIENCE)).await;
     }
 
-    fn note(
-        &self,
-        op: Op,
-        number: Option<Number>,
-        from: Millis,
-        heard: std::result::Result<Seen, String>,
-    ) {
+    fn note(&self, op: Op, number: Option<Number>, from: Millis, outcome: Outcome) {
         self.world.write(Entry::Call(Call {
             op,
             user: self.user.to_string(),
@@ -138,7 +147,7 @@ impl Person {
             number: number.map(|number| number.0),
             from,
             to: self.world.now(),
-            outcome: heard.map_or_else(Outcome::Unknown, Outcome::Ok),
+            outcome,
         }));
     }
 }
@@ -154,12 +163,13 @@ fn status(place: Place) -> &'static str {
     }
 }
 
-/// What a pod would say.
-fn standing(standing: &Standing) -> &'static str {
+/// What a pod would say; it asks for patience where nothing is known of the line.
+fn standing_told(standing: Standing) -> std::result::Result<&'static str, String> {
     match standing {
-        Standing::At(place) => status(*place),
-        Standing::Ended(reason) => end(*reason),
-        Standing::Restarted | Standing::Forgotten | Standing::NotFound => "UNKNOWN",
+        Standing::At(place) => Ok(status(place)),
+        Standing::Ended(reason) => Ok(end(reason)),
+        Standing::Restarted => Ok("RESTARTED"),
+        Standing::Forgotten | Standing::NotFound => Err("503, says the simulation".to_owned()),
     }
 }
 

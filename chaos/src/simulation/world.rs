@@ -8,10 +8,11 @@ use daegi_domain::{ItemChange, ItemId, ItemName, LineEvent, Policy, Settings};
 use daegi_kafka::Error as KafkaError;
 use daegi_scheduler::Outlet;
 use daegi_scheduler::relay::{Ear, sequence};
-use daegi_store::{Counts, MemoryStore, OutboxBatch, Store};
+use daegi_store::{Counts, MemoryStore, OutboxBatch, Replica, Store};
 use fastrand::Rng;
 
-use crate::history::{Entry, ItemSetup, Kind, Millis, Told};
+use super::now_or_never;
+use crate::history::{Entry, Fault, FaultKind, ItemSetup, Kind, Millis, Told};
 
 /// When a simulation begins.
 pub(super) const START: Millis = 1_700_000_000_000;
@@ -21,31 +22,58 @@ const SETTINGS: Settings = Settings { token_count_to_move: 2, tick_ms: 100 };
 /// How long an entry lasts: some are used in time.
 const PASS_SECONDS: u32 = 5;
 
+/// How long a line that lost people waits for them: most ask again within it.
+const HOLD_MS: Millis = 800;
+
+/// The store of one history in so many loses something.
+const SHAKY: usize = 3;
+
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) store: MemoryStore,
+    pub(super) store: Arc<MemoryStore>,
     clock: AtomicU64,
     storms: AtomicBool,
     heard: AtomicI64,
     rng: Mutex<Rng>,
     entries: Mutex<Vec<Entry>>,
+    items: Vec<ItemSetup>,
+    shaky: bool,
+    /// When something was lost, and what a replica has that knows nothing since.
+    losses: Mutex<(Vec<Millis>, Option<Replica>)>,
+    /// Whether a counter has leapt ahead of the clock, at which a line that was lost would begin.
+    /// `docs/RECOVERY.md` says what comes of losing anything then.
+    ahead: AtomicBool,
+    /// The turn of whoever acts, and the next one in which they have something to do.
+    turn: AtomicU64,
+    next: AtomicU64,
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
-        Self {
-            store: MemoryStore::new(2, SETTINGS),
+    /// A world with open lines.
+    pub(super) fn new(seed: u64, items: Vec<ItemSetup>) -> Self {
+        let mut rng = Rng::with_seed(seed);
+        let shaky = rng.usize(0..SHAKY) == 0;
+        let world = Self {
+            store: Arc::new(MemoryStore::new(2, SETTINGS).with_recovery_hold(HOLD_MS)),
             clock: AtomicU64::new(START),
             storms: AtomicBool::new(true),
             heard: AtomicI64::new(0),
-            rng: Mutex::new(Rng::with_seed(seed)),
+            rng: Mutex::new(rng),
             entries: Mutex::default(),
-        }
+            items,
+            shaky,
+            losses: Mutex::default(),
+            ahead: AtomicBool::new(false),
+            turn: AtomicU64::new(0),
+            next: AtomicU64::new(0),
+        };
+        world.open();
+        world
     }
 
     /// Opens the lines. None has a grace period, as in a run with processes.
-    pub(super) async fn open(&self, items: &[ItemSetup]) {
-        for item in items {
+    fn open(&self) {
+        for item in &self.items {
             let (Ok(id), Ok(name)) = (ItemId::parse(&item.item), ItemName::parse(&item.item))
             else {
                 continue;
@@ -60,8 +88,41 @@ impl World {
             let (version, policy) = (None, Some(policy));
             let change = ItemChange { id, name, stock, enabled: true, version, policy };
             // The memory store itself takes everything.
-            let _ = self.store.put_item(&change, START).await;
+            let _ = now_or_never(self.store.put_item(&change, self.now()));
         }
+    }
+
+    /// Now and then somebody copies what the store has, or it goes on with the copy, or with
+    /// nothing, until somebody opens the lines again.
+    pub(super) fn shake(&self) {
+        if !self.shaky || !self.chance(0.015) {
+            return;
+        }
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        match self.pick(6) {
+            0 if !ahead => self.lose(FaultKind::Flush, None),
+            1 if !ahead => {
+                let replica = self.losses().1.take();
+                if replica.is_some() {
+                    self.ahead.store(true, Ordering::Relaxed);
+                    self.lose(FaultKind::Rollback, replica);
+                }
+            }
+            2 => self.losses().1 = Some(self.store.replica()),
+            _ => self.open(),
+        }
+    }
+
+    fn lose(&self, what: FaultKind, replica: Option<Replica>) {
+        // Nothing else happens at this moment.
+        let at = self.clock.fetch_add(2, Ordering::Relaxed) + 1;
+        self.store.lose(replica);
+        self.losses().0.push(at);
+        self.write(Entry::Fault(Fault { what, target: "redis".to_owned(), from: at, to: at }));
+    }
+
+    fn losses(&self) -> MutexGuard<'_, (Vec<Millis>, Option<Replica>)> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn now(&self) -> Millis {
@@ -79,6 +140,7 @@ impl World {
 
     pub(super) fn calm(&self) {
         self.storms.store(false, Ordering::Relaxed);
+        self.open();
     }
 
     pub(super) fn chance(&self, of: f64) -> bool {
@@ -104,10 +166,31 @@ impl World {
         self.turns(turns).await;
     }
 
+    /// Lets so many of one's own turns pass. Tokio's own way would wait for a scheduler that is not
+    /// there.
     pub(super) async fn turns(&self, turns: usize) {
-        for _ in 0..turns {
-            turn().await;
-        }
+        let until = self.turn.load(Ordering::Relaxed) + turns as u64;
+        std::future::poll_fn(|context| {
+            if self.turn.load(Ordering::Relaxed) >= until {
+                return Poll::Ready(());
+            }
+            self.next.fetch_min(until, Ordering::Relaxed);
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// It is somebody's turn, and the how manyth of theirs.
+    pub(super) fn begin_turn(&self, turn: u64) {
+        self.turn.store(turn, Ordering::Relaxed);
+        self.next.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// In which turn they have something to do again.
+    pub(super) fn end_turn(&self) -> u64 {
+        let next = self.next.load(Ordering::Relaxed);
+        if next == u64::MAX { self.turn.load(Ordering::Relaxed) + 1 } else { next }
     }
 
     pub(super) fn write(&self, entry: Entry) {
@@ -149,7 +232,7 @@ impl World {
         for (place, event) in batch.events.iter().enumerate() {
             let told = Told {
                 epoch: batch.epoch.map(|epoch| epoch.0),
-                sequence: sequence(batch, place),
+                sequence: self.sequence(batch, place),
                 offset: self.heard.fetch_add(1, Ordering::Relaxed),
                 ..told(&batch.item, event, self.now())
             };
@@ -157,23 +240,16 @@ impl World {
         }
     }
 
+    /// As Redis makes it, of the time. The memory store knows none: it tells after how many losses.
+    fn sequence(&self, batch: &OutboxBatch, place: usize) -> String {
+        let losses = batch.id.parse::<usize>().unwrap_or(0) >> 32;
+        let since = losses.checked_sub(1).map_or(START, |last| self.losses().0[last]);
+        format!("{since:016}-{}", sequence(batch, place))
+    }
+
     fn rng(&self) -> MutexGuard<'_, Rng> {
         self.rng.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Lets the others go first, once. Tokio's own would wait for a scheduler that is not there.
-async fn turn() {
-    let mut waited = false;
-    std::future::poll_fn(|context| {
-        if waited {
-            return Poll::Ready(());
-        }
-        waited = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 fn told(item: &ItemId, event: &LineEvent, heard: Millis) -> Told {

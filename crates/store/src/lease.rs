@@ -68,10 +68,10 @@ enum Hold {
 pub(crate) enum Renewal {
     /// It is ours for another while.
     Held,
-    /// It is not ours any more, or nobody knows.
+    /// It is not ours any more.
     Lost,
-    /// Nobody could be asked; it is ours until it runs out.
-    Unasked,
+    /// Nobody has answered; it is ours until it runs out.
+    Unanswered,
 }
 
 impl Lease {
@@ -123,8 +123,7 @@ impl Lease {
             match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
                 Ok(Renewal::Held) => (good_until, pause) = (asked + self.ttl, self.ttl / 3),
                 // It is still ours: a store that hiccups does not depose anybody.
-                Ok(Renewal::Unasked) => pause = self.ttl / 20,
-                // rslock gives the lock back when a renewal fails, so that trying again is no use.
+                Ok(Renewal::Unanswered) => pause = self.ttl / 20,
                 Ok(Renewal::Lost) | Err(_) => {
                     warn!(epoch = self.epoch.0, "lease lost");
                     return self.release().await;

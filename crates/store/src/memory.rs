@@ -99,8 +99,10 @@ impl MemoryStore {
     /// This is how the specification tells what losing data means.
     pub fn lose(&self, replica: Option<Replica>) {
         let empty = || Replica(Rooms::empty(self.partitions, self.first));
-        *self.rooms() = replica.unwrap_or_else(empty).0;
-        self.run.fetch_add(1, Ordering::Relaxed);
+        let mut rooms = replica.unwrap_or_else(empty).0;
+        let run = self.run.fetch_add(1, Ordering::Relaxed) + 1;
+        rooms.outboxes.iter_mut().for_each(|outbox| outbox.go_on_in(run));
+        *self.rooms() = rooms;
     }
 
     fn store(&self) -> recovery::Store {

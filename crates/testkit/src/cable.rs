@@ -26,6 +26,10 @@ pub enum Condition {
     Deaf,
     /// Nothing arrives until the cable is good, and new connections look alive.
     Dead,
+    /// Good until a request with these bytes comes by; from that one on it is mute.
+    Snare(&'static [u8]),
+    /// Answers arrive, requests do not until the cable is good.
+    Mute,
 }
 
 /// A port through which another one is reached, or not.
@@ -67,16 +71,22 @@ impl Cable {
     pub fn set(&self, condition: Condition) {
         self.condition.send_replace(condition);
     }
+
+    /// Waits until a request was caught in the snare.
+    pub async fn caught(&self) {
+        // The sender is ours, so that there is always an answer.
+        let _ = self.condition.subscribe().wait_for(|now| *now == Condition::Mute).await;
+    }
 }
 
 async fn accept(listener: TcpListener, behind: u16, condition: Arc<watch::Sender<Condition>>) {
     // Dropped with this task, and then so are the connections.
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        let condition = condition.subscribe();
+        let condition = condition.clone();
         connections.spawn(async move {
             // Whoever leaves is no error here, nor is somebody who is away.
-            let _ = carry(client, behind, condition).await;
+            let _ = carry(client, behind, &condition).await;
         });
         while connections.try_join_next().is_some() {}
     }
@@ -85,9 +95,10 @@ async fn accept(listener: TcpListener, behind: u16, condition: Arc<watch::Sender
 async fn carry(
     client: TcpStream,
     behind: u16,
-    mut condition: watch::Receiver<Condition>,
+    condition: &watch::Sender<Condition>,
 ) -> io::Result<()> {
-    if *condition.borrow() == Condition::Cut {
+    let mut now = condition.subscribe();
+    if *now.borrow() == Condition::Cut {
         return Ok(());
     }
     let server = TcpStream::connect(("127.0.0.1", behind)).await?;
@@ -95,25 +106,28 @@ async fn carry(
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let there = pump(from_client, to_server, condition.clone(), Way::There);
-    let back = pump(from_server, to_client, condition.clone(), Way::Back);
+    let there = pump(from_client, to_server, condition, Way::There);
+    let back = pump(from_server, to_client, condition, Way::Back);
     tokio::select! {
         ended = async { tokio::try_join!(there, back) } => ended.map(drop),
-        _ = condition.wait_for(|condition| *condition == Condition::Cut) => Ok(()),
+        _ = now.wait_for(|now| *now == Condition::Cut) => Ok(()),
     }
 }
 
 async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    mut condition: watch::Receiver<Condition>,
+    condition: &watch::Sender<Condition>,
     way: Way,
 ) -> io::Result<()> {
-    let mut bytes = vec![0; 16 * 1024];
+    let (mut bytes, mut now) = (vec![0; 16 * 1024], condition.subscribe());
     loop {
         let read = from.read(&mut bytes).await?;
-        let slow = condition.wait_for(|condition| passes(*condition, way)).await;
-        let slow = slow.map(|condition| *condition).unwrap_or(Condition::Cut);
+        if way == Way::There {
+            condition.send_if_modified(|now| springs(now, &bytes[..read]));
+        }
+        let slow = now.wait_for(|now| passes(*now, way)).await;
+        let slow = slow.map(|now| *now).unwrap_or(Condition::Cut);
         if let Condition::Slow(by) = slow {
             tokio::time::sleep(by).await;
         }
@@ -126,8 +140,19 @@ async fn pump(
 
 fn passes(condition: Condition, way: Way) -> bool {
     match condition {
-        Condition::Good | Condition::Slow(_) | Condition::Cut => true,
+        Condition::Good | Condition::Slow(_) | Condition::Cut | Condition::Snare(_) => true,
         Condition::Deaf => way == Way::There,
+        Condition::Mute => way == Way::Back,
         Condition::Dead => false,
     }
+}
+
+/// Whether the snare closes over these bytes.
+fn springs(now: &mut Condition, bytes: &[u8]) -> bool {
+    let Condition::Snare(bait) = *now else { return false };
+    let caught = bytes.windows(bait.len().max(1)).any(|window| window == bait);
+    if caught {
+        *now = Condition::Mute;
+    }
+    caught
 }

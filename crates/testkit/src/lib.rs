@@ -5,6 +5,7 @@
 //! | [`cable`] | a cable between two programs, which can be slow, cut, or dead while it looks alive |
 //! | [`mod@chance`] | random numbers that can be had again |
 //! | [`fleet`] | the processes of daegi, started as they are deployed and ended in every way they can be |
+//! | [`gated_store`] | a memory store that sees every call, and can be away |
 //! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again; with sentinels; as a cluster |
 //! | [`redis_proxy`] | somebody between a client and a Redis, who can be silent or say no |
 //! | [`fake_redis`] | a server that only claims to be a Redis of some version |
@@ -20,6 +21,7 @@ pub mod chance;
 mod ci;
 pub mod fake_redis;
 pub mod fleet;
+pub mod gated_store;
 pub mod kafka_broker;
 pub mod kafka_reader;
 pub mod patience;
@@ -33,6 +35,7 @@ pub use cable::{Cable, Condition};
 pub use chance::{chance, seed};
 pub use fake_redis::FakeRedis;
 pub use fleet::{Fleet, Member};
+pub use gated_store::{Gate, Gated};
 pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};
 pub use kafka_reader::Reader;
 pub use patience::eventually;

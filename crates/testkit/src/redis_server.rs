@@ -161,6 +161,22 @@ impl Redis {
         Ok(())
     }
 
+    /// Starts a server on the same port that has lost everything, durable or not.
+    ///
+    /// # Errors
+    /// As [`Redis::start_again`].
+    pub async fn start_empty(&mut self) -> anyhow::Result<()> {
+        self.stop();
+        self.dir = tempfile::tempdir()?;
+        self.start_again().await
+    }
+
+    /// The id of its process, if it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Child::id)
+    }
+
     /// A new connection.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 //!    └────── order.closed ──────┴────────────────────────────┘
 //! ```
 //!
-//! They use daegi's crates for the names of topics, the types of events and the publisher.
+//! They use daegi's crates for the names of topics, the types of events, the publisher and the guard.
 //! Everything else is what another team would write with the libraries at hand, and what they
 //! would keep in a database is kept in memory.
 //!

@@ -1,13 +1,11 @@
 //! An order service: sells to whoever was let in, and says how each order ended.
 //!
 //! It learns who was let in from `token.activated`, but what lets a person buy is the **pass**
-//! they bring: signed by daegi, checked here without asking anybody. So a sale goes on while Kafka
-//! is late, and daegi is not called for an order.
+//! they bring: signed by daegi, checked by a guard without asking anybody. So a sale goes on while
+//! Kafka is late, and daegi is not called for an order.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`passes`] | checking a pass offline |
-//! | [`keys`] | daegi's published keys, fetched when an unknown one is met |
 //! | [`book`] | who was let in, what is left, which orders there are |
 //! | [`desk`] | placing an order |
 //! | [`http`] | `POST /orders` |
@@ -15,8 +13,6 @@
 pub mod book;
 pub mod desk;
 pub mod http;
-pub mod keys;
-pub mod passes;
 
 use std::sync::Arc;
 
@@ -42,6 +38,20 @@ pub struct Setup {
     pub cancelled_percent: u8,
 }
 
+/// Why there is no order service.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its readers cannot be made.
+    #[error(transparent)]
+    Reader(#[from] rdkafka::error::KafkaError),
+    /// Its publisher cannot be made.
+    #[error(transparent)]
+    Publisher(#[from] daegi_kafka::Error),
+    /// Its guard cannot be made.
+    #[error(transparent)]
+    Guard(#[from] daegi_guard::Error),
+}
+
 /// An order service.
 #[derive(Debug)]
 pub struct OrderService {
@@ -54,8 +64,8 @@ impl OrderService {
     /// A service that is set up but not open yet.
     ///
     /// # Errors
-    /// If librdkafka refuses the addresses.
-    pub fn new(setup: Setup) -> daegi_kafka::Result<Self> {
+    /// If librdkafka refuses the addresses, or a guard cannot be made.
+    pub fn new(setup: Setup) -> Result<Self, Error> {
         let activated = Reader::new(&setup.kafka, Topic::TokenActivated, GROUP)?;
         // A group of its own: partitions of both topics must not be shared out between them.
         let items = Reader::new(&setup.kafka, Topic::ItemChanged, "order-service-stock")?;

@@ -102,9 +102,9 @@ async fn checkout(
     RawQuery(query): RawQuery,
 ) -> Response {
     let pass = brought(query.as_deref(), "pass=");
-    match shop.desk.check(&shop.item, pass).await {
-        Ok(checked) => {
-            let user = checked.user.to_string();
+    match shop.desk.guard().check(&shop.item, pass).await {
+        Ok(entry) => {
+            let user = entry.user.to_string();
             shop.show(StatusCode::OK, reads, &Scene::Checkout { user: &user, pass })
         }
         Err(refusal) => shop.refuse(reads, &refusal.into()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
 use daegi_neighbours::Kafka;
 use daegi_neighbours::crowd::{Crowd, Onlooker, Tally};
-use daegi_neighbours::order::{Desk, OrderService, Setup};
+use daegi_neighbours::order::{self, Desk, OrderService, Setup};
 use daegi_neighbours::product::{Plan, Product, Progress};
 use daegi_neighbours::shop::{ENTRY_URL, Shop};
 use daegi_runtime::Shutdown;
@@ -62,6 +62,9 @@ pub enum Error {
     /// librdkafka refuses what it was told.
     #[error(transparent)]
     Kafka(#[from] daegi_kafka::Error),
+    /// The order service refuses what it was told.
+    #[error(transparent)]
+    Orders(#[from] order::Error),
     /// No port is left for the order service.
     #[error("the order service of the demo has no port")]
     Listen(#[from] io::Error),

@@ -17,7 +17,7 @@ impl Error {
     pub fn is_misconfigured(&self) -> bool {
         match self {
             Self::Role(error) => error.is_misconfigured(),
-            Self::Demo(circle::Error::Kafka(_)) => true,
+            Self::Demo(circle::Error::Kafka(_) | circle::Error::Orders(_)) => true,
             Self::Demo(circle::Error::Listen(_)) => false,
         }
     }

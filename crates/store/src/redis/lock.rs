@@ -37,15 +37,16 @@ impl RedisLock {
         lock
     }
 
-    /// Holds it for another while.
-    pub(crate) async fn renew(&self, lock: &mut Lock, ttl: Duration) -> Renewal {
-        let Some(manager) = self.0.locks().await else { return Renewal::Unasked };
-        match manager.extend(lock, ttl).await {
-            Ok(renewed) => {
-                *lock = renewed;
-                Renewal::Held
-            }
-            Err(_) => Renewal::Lost,
+    /// Holds it for another while. Not by rslock's own `extend`: that gives the lock back if it is
+    /// not answered within half a second, and a leader would fall over every hiccup of the store.
+    pub(crate) async fn renew(&self, lock: &Lock, ttl: Duration) -> Renewal {
+        let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        let mut renew = scripts().renew.prepare_invoke();
+        renew.key(keys::lease()).arg(lock.val.as_slice()).arg(millis);
+        match self.0.run::<bool>(renew).await {
+            Ok(true) => Renewal::Held,
+            Ok(false) => Renewal::Lost,
+            Err(_) => Renewal::Unanswered,
         }
     }
 

@@ -110,6 +110,29 @@ async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
     assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
 }
 
+/// A renewal that is not answered is asked again, as long as the lease lasts.
+#[tokio::test]
+async fn a_hiccup_shorter_than_the_lease_deposes_nobody() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else {
+        return;
+    };
+    let cable = Cable::to(server.port()).await.unwrap();
+    let far = format!("redis://127.0.0.1:{}", cable.port());
+    let store = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
+    let ttl = Duration::from_secs(3);
+    let lease = Lease::try_acquire(&store, ttl, 0).await.unwrap().unwrap();
+    let (lost, stop, tasks) = (lease.lost(), CancellationToken::new(), TaskTracker::new());
+    tasks.spawn(lease.hold(stop.clone()));
+    cable.set(Condition::Deaf);
+    let hiccup = tokio::time::timeout(ttl.mul_f64(0.6), lost.cancelled()).await;
+    assert!(hiccup.is_err(), "it runs out later");
+    cable.set(Condition::Good);
+    assert!(tokio::time::timeout(ttl, lost.cancelled()).await.is_err(), "it was renewed");
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
+}
+
 /// The worst a network can do to a fence: the leader's call sits in it until the next term.
 #[tokio::test]
 async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {

@@ -159,6 +159,12 @@ impl Member {
         }
     }
 
+    /// The id of its process, if it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(|child| child.id())
+    }
+
     /// Whether it was started and not ended.
     #[must_use]
     pub fn runs(&self) -> bool {

@@ -106,6 +106,16 @@ async fn a_cable_delivers_late_what_it_held_back_and_nothing_once_it_is_cut() {
     assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
     assert_eq!(place().await, Some(2), "it was heard, though not answered");
 
+    cable.set(Condition::Snare(b"bait"));
+    redis::cmd("SET").arg("place").arg(2).exec_async(&mut far).await.unwrap();
+    let set = far.set::<_, _, ()>("bait", 1);
+    assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
+    cable.caught().await;
+    assert!(!redis.ask::<bool>(&["EXISTS", "bait"]).await.unwrap());
+    cable.set(Condition::Good);
+    let bait = async || redis.ask::<bool>(&["EXISTS", "bait"]).await.unwrap();
+    eventually(soon, "what was caught arrives", bait).await;
+
     cable.set(Condition::Cut);
     assert!(far.set::<_, _, ()>("place", 3).await.is_err());
     assert!(client.get_multiplexed_async_connection().await.is_err());

@@ -3,13 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use daegi_domain::{ItemId, OrderClosed, Outcome, rfc3339};
+use daegi_guard::{Entry, Guard, Refusal};
 use daegi_kafka::{Publisher, Record};
 use uuid::Uuid;
 
 use super::Setup;
 use super::book::{Book, Order};
-use super::keys::Keys;
-use super::passes::{Pass, Refusal};
 use crate::now_ms;
 
 /// The namespace of order ids. Fixed: an order must keep its id after a restart.
@@ -19,7 +18,7 @@ const ORDER_IDS: Uuid = Uuid::from_u128(0x6f72_6465_7221_4964_8e74_4964_7321_000
 #[derive(Debug)]
 pub struct Desk {
     setup: Setup,
-    keys: Keys,
+    guard: Guard,
     publisher: Publisher,
     book: Mutex<Book>,
 }
@@ -57,10 +56,10 @@ pub enum Error {
 }
 
 impl Desk {
-    pub(super) fn new(setup: Setup) -> daegi_kafka::Result<Self> {
+    pub(super) fn new(setup: Setup) -> Result<Self, super::Error> {
         let publisher = Publisher::new(&setup.kafka.brokers)?;
-        let keys = Keys::of(&setup.api);
-        Ok(Self { setup, keys, publisher, book: Mutex::default() })
+        let guard = Guard::new(daegi_guard::Setup::of(&setup.api))?;
+        Ok(Self { setup, guard, publisher, book: Mutex::default() })
     }
 
     /// What is remembered.
@@ -68,12 +67,9 @@ impl Desk {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether somebody may buy with this pass.
-    ///
-    /// # Errors
-    /// If the pass does not count.
-    pub async fn check(&self, item: &ItemId, pass: &str) -> Result<Pass, Refusal> {
-        Pass::check(&self.keys, item, pass).await
+    /// Who checks passes.
+    pub fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     /// Places an order for whoever presents this pass. The same pass is the same order, however
@@ -85,19 +81,20 @@ impl Desk {
     /// # Errors
     /// If the pass does not count, or the order could not be published. Trying again is safe.
     pub async fn place(&self, item: &ItemId, pass: &str, card: Card) -> Result<Placed, Error> {
-        let pass = self.check(item, pass).await?;
+        let entry = self.guard.check(item, pass).await?;
         if !self.book().knows(item) {
             return Err(Error::UnknownItem);
         }
-        let (order, told) = self.book().order_of(pass.id, |book| self.decide(&pass, card, book));
+        let (order, told) =
+            self.book().order_of(entry.pass_id, |book| self.decide(&entry, card, book));
         if told {
             return Ok(Placed::Before(order));
         }
         // An order that could not be told is told when the person tries again, under the same id.
         // (With a database: kept together with its event, and told from there until it is
         // confirmed, as daegi's own outbox does.)
-        self.publisher.publish(&[self.order_closed(&pass, &order)?]).await?;
-        self.book().told(pass.id);
+        self.publisher.publish(&[self.order_closed(&entry, &order)?]).await?;
+        self.book().told(entry.pass_id);
         tracing::debug!(order.id = %order.order_id, outcome = ?order.outcome, "order closed");
         Ok(Placed::New(order))
     }
@@ -107,25 +104,25 @@ impl Desk {
     /// The waiting room lets in no more people than there is stock, but it hears of the stock
     /// over Kafka, a moment late. Whoever sells must count for themselves. (With several replicas
     /// and a database: reserve a row.)
-    fn decide(&self, pass: &Pass, card: Card, book: &mut Book) -> Order {
-        let order_id = Uuid::new_v5(&ORDER_IDS, pass.id.as_bytes());
+    fn decide(&self, entry: &Entry, card: Card, book: &mut Book) -> Order {
+        let order_id = Uuid::new_v5(&ORDER_IDS, entry.pass_id.as_bytes());
         let card_refused =
             card == Card::Doubtful && order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
-        let sold = !card_refused && book.promise(&pass.item);
+        let sold = !card_refused && book.promise(&entry.item);
         Order {
             order_id,
-            item_id: pass.item.clone(),
-            user_id: pass.user.clone(),
+            item_id: entry.item.clone(),
+            user_id: entry.user.clone(),
             outcome: if sold { Outcome::Completed } else { Outcome::Cancelled },
         }
     }
 
-    fn order_closed(&self, pass: &Pass, order: &Order) -> daegi_kafka::Result<Record> {
+    fn order_closed(&self, entry: &Entry, order: &Order) -> daegi_kafka::Result<Record> {
         let event = OrderClosed {
             event_id: order.order_id.to_string(),
             item_id: order.item_id.clone(),
             user_id: order.user_id.clone(),
-            token: pass.token(),
+            token: entry.token(),
             outcome: order.outcome,
             occurred_at: rfc3339(now_ms()),
         };

@@ -1,11 +1,15 @@
 //! `POST /orders` with `Authorization: Bearer <pass>` and `{"itemId": "…"}`.
+//!
+//! The item is in the body, so the guard is asked here; for one that is part of the address it is a
+//! layer, and there is nothing to write.
 
 use std::sync::Arc;
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Json, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, routing::post};
 use daegi_domain::ItemId;
@@ -13,7 +17,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::desk::{Card, Desk, Error, Placed};
-use super::passes::Refusal;
 
 /// What somebody wants to buy.
 #[derive(Debug, Deserialize)]
@@ -30,33 +33,26 @@ pub fn router(desk: Arc<Desk>) -> Router {
 /// 201 for a new order, 200 for the one that was placed with the same pass before.
 async fn order(
     State(desk): State<Arc<Desk>>,
-    headers: HeaderMap,
+    parts: Parts,
     wish: Result<Json<Wish>, JsonRejection>,
 ) -> Response {
     let Json(wish) = match wish {
         Ok(wish) => wish,
         Err(error) => return problem(StatusCode::BAD_REQUEST, "INVALID_REQUEST", &error),
     };
-    let pass = bearer(&headers).unwrap_or_default();
+    let pass = daegi_guard::find_pass(&parts, &wish.item_id);
     match desk.place(&wish.item_id, pass, Card::Doubtful).await {
         Ok(Placed::New(order)) => (StatusCode::CREATED, Json(order)).into_response(),
         Ok(Placed::Before(order)) => Json(order).into_response(),
-        Err(error) => refusal(&error),
+        Err(error) => refusal(&desk, &wish.item_id, &error),
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
-}
-
 /// Who presents a bad pass must get another one; our own trouble passes.
-fn refusal(error: &Error) -> Response {
+fn refusal(desk: &Desk, item: &ItemId, error: &Error) -> Response {
     match error {
-        Error::Pass(Refusal::Invalid | Refusal::OtherItem | Refusal::Expired) => {
-            let answer = problem(StatusCode::UNAUTHORIZED, "INVALID_PASS", error);
-            with(answer, WWW_AUTHENTICATE, r#"Bearer error="invalid_token""#)
-        }
-        Error::Pass(Refusal::NoKeys(_)) | Error::UnknownItem | Error::Kafka(_) => {
+        Error::Pass(refusal) => refusal.answer("", &desk.guard().waiting_page(item)),
+        Error::UnknownItem | Error::Kafka(_) => {
             tracing::warn!(?error, "an order was turned down");
             let answer = problem(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", error);
             with(answer, RETRY_AFTER, "1")

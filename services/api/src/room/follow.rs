@@ -19,8 +19,10 @@ use crate::wire;
 const PACE: Duration = Duration::from_secs(1);
 /// The longest silence. Shorter than what proxies take for the end of a connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often an entry is looked at while nobody's ends: only the store knows what became of it.
-const ENTRY_EVERY: Duration = Duration::from_secs(15);
+/// How often an entry is looked at while nobody's ends, in milliseconds: only the store knows what
+/// became of it. At whole seconds, so that many are asked about in one call.
+const ENTRY_EVERY_MS: u64 = 15_000;
+const TOGETHER_MS: u64 = 1_000;
 /// How often it is looked at while tickets of the line end: it may be among them.
 const ENTRY_PACE: Duration = Duration::from_secs(2);
 /// When to come back after a restart, in milliseconds. Spread, so that everybody who was here
@@ -253,8 +255,9 @@ impl Follower {
     fn rest(&self, sight: &Sight) -> Duration {
         match sight.found {
             Found::Entered { expires_at, .. } => {
-                let left = expires_at.saturating_sub(self.room.clock.now_ms());
-                ENTRY_EVERY.min(Duration::from_millis(left + 1))
+                let now = self.room.clock.now_ms();
+                let look_at = (now + ENTRY_EVERY_MS).next_multiple_of(TOGETHER_MS);
+                Duration::from_millis(look_at.min(expires_at + 1).saturating_sub(now))
             }
             Found::Waiting { .. } | Found::Ended(_) => SEEN_EVERY,
         }

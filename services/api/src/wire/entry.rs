@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 /// What is to be verified: exactly one of both.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [
+    { "required": ["token"], "properties": { "token": { "type": "string" }, "pass": { "type": "null" } } },
+    { "required": ["pass"], "properties": { "pass": { "type": "string" }, "token": { "type": "null" } } },
+]))]
 pub(crate) struct Verify {
     /// A ticket's token.
     #[serde(default)]

@@ -24,7 +24,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 pub(crate) const MAX_STREAMS: usize = 40;
 
 pub(crate) struct World {
-    pub(crate) store: Arc<Probe>,
+    pub(crate) store: Probe,
     pub(crate) clock: Clock,
     pub(crate) keys: TicketKeys,
     pub(crate) health: Health,
@@ -66,11 +66,11 @@ impl World {
     /// An api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
-        let (store, clock) = (Arc::new(Probe::new(settings)), Clock::manual(NOW));
+        let (store, clock) = (Probe::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
         let health = Health::new(&shutdown);
         let deps = ApiDeps {
-            store: Arc::clone(&store) as _,
+            store: Arc::clone(&store.0) as _,
             ticket_keys: keys.clone(),
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),

@@ -1,0 +1,98 @@
+//! What there is at one moment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use daegi_testkit::Redis;
+
+use crate::run::recorder::Calls;
+use crate::run::stage::Stage;
+
+/// What Redis keeps for an hour and then forgets: how tickets ended, and who was seen. It grows as
+/// long as a soak lasts, and is shown, not judged.
+const KEPT: [&str; 3] = ["closed", "seen", "births"];
+
+/// One look at everything. Sizes are bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Sample {
+    /// Since the beginning.
+    pub(super) at: Duration,
+    pub(super) calls: Calls,
+    /// By name, with a mark whether it must be flat.
+    pub(super) sizes: BTreeMap<String, f64>,
+}
+
+/// What must not grow, and how it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Bytes,
+    Keys,
+}
+
+/// In Redis, of people who are in a line or inside, and everything else that is not kept for an hour.
+pub(super) const LIVING: &str = "redis: living";
+/// In Redis, kept for an hour.
+pub(super) const REMEMBERED: &str = "redis: kept for an hour";
+/// Keys in Redis that are not kept for an hour.
+pub(super) const KEYS: &str = "redis: keys";
+
+impl Sample {
+    pub(super) async fn take(stage: &Stage, at: Duration, calls: Calls) -> Self {
+        let mut sizes = BTreeMap::new();
+        for slot in stage.slots() {
+            if let Some(bytes) = slot.member.lock().await.pid().and_then(resident) {
+                sizes.insert(slot.name.clone(), bytes);
+            }
+        }
+        // A Redis that does not answer is missing in the table.
+        let _ = look_into(&*stage.redis.lock().await, &mut sizes).await;
+        Self { at, calls, sizes }
+    }
+}
+
+/// Physical memory of a process.
+fn resident(pid: u32) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kilobytes * 1024.0)
+}
+
+async fn look_into(redis: &Redis, sizes: &mut BTreeMap<String, f64>) -> anyhow::Result<()> {
+    let mut keys: Vec<String> = Vec::new();
+    let mut cursor = "0".to_owned();
+    loop {
+        let (next, some): (String, Vec<String>) =
+            redis.ask(&["SCAN", &cursor, "COUNT", "1000"]).await?;
+        keys.extend(some);
+        cursor = next;
+        if cursor == "0" {
+            break;
+        }
+    }
+    let (mut living, mut remembered, mut count) = (0.0, 0.0, 0.0);
+    for key in &keys {
+        let bytes: Option<u64> = redis.ask(&["MEMORY", "USAGE", key]).await?;
+        let bytes = bytes.unwrap_or(0) as f64;
+        if KEPT.iter().any(|kept| key.split(':').any(|word| word == *kept)) {
+            remembered += bytes;
+        } else {
+            living += bytes;
+            count += 1.0;
+        }
+    }
+    sizes.insert(LIVING.to_owned(), living);
+    sizes.insert(REMEMBERED.to_owned(), remembered);
+    sizes.insert(KEYS.to_owned(), count);
+    Ok(())
+}
+
+/// What a size is of.
+pub(super) fn unit(name: &str) -> Unit {
+    if name == KEYS { Unit::Keys } else { Unit::Bytes }
+}
+
+/// Whether it must be flat.
+pub(super) fn must_be_flat(name: &str) -> bool {
+    name != REMEMBERED
+}

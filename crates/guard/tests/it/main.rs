@@ -1,0 +1,7 @@
+//! The guard from outside: the vectors that all guards share, and routes behind the layer.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod daegi;
+mod layer;
+mod vectors;

@@ -1,0 +1,2 @@
+/** The guard as an annotation, for Spring MVC. */
+package io.daegi.guard.spring;
