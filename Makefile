@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests images page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,6 +15,7 @@ test: tools ## every suite, against real Redis and Kafka; installs what it needs
 	cargo test --workspace --locked
 	web/test.sh
 	sdk/test.sh
+	infra/test.sh
 
 fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
 	cargo build --locked -p daegi
@@ -46,6 +47,13 @@ k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs a
 bench-kafka: tools ## relay and item sync beside a bare producer and consumer
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
+manifests: ## render infra/k8s anew, after a change of the chart
+	@infra/tools/ship.sh
+	cd infra/check && PATH=$$PATH:../../target/ship/bin go test -run Manifests -update .
+
+images: ## the commands of every stage of the Dockerfile, run without Docker in a clean directory: PROFILE=dev is faster
+	infra/docker/rehearse.sh
+
 page: ## bundle the waiting page and the console anew, after a change in web/ or sdk/
 	@infra/tools/node.sh
 	npm run --silent build
@@ -63,3 +71,4 @@ tools: ## what the tests need beside cargo
 	@infra/kafka/tools.sh
 	@infra/tools/node.sh
 	@infra/tools/browser.sh
+	@infra/tools/ship.sh

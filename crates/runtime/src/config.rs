@@ -82,6 +82,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
+    /// Whether only the process that runs already is asked how it is.
+    pub healthcheck: bool,
     /// Whether neighbours and a crowd run beside the roles.
     pub demo: bool,
 }
@@ -181,6 +183,7 @@ impl Config {
             log: options.log,
             log_format: options.log_format,
             seed_items: options.seed_items,
+            healthcheck: options.healthcheck,
             demo,
         })
     }

@@ -4,19 +4,24 @@
 //! opinion; it is ready when every part is and it is not draining. Liveness asks for nothing, so
 //! that a store outage does not restart pods that would come back to the same outage.
 
+mod ask;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 
+use crate::http::trouble::Expected;
 use crate::problem::Problem;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
+
+pub(crate) use ask::ask;
 
 /// The version of the text format that Prometheus asks for.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -111,9 +116,11 @@ impl Part {
     }
 }
 
-async fn readyz(State(health): State<Health>) -> Result<impl IntoResponse, Problem> {
-    health.check().map_err(Problem::unavailable)?;
-    Ok(([(CACHE_CONTROL, "no-store")], "ready\n"))
+async fn readyz(State(health): State<Health>) -> Response {
+    match health.check() {
+        Ok(()) => ([(CACHE_CONTROL, "no-store")], "ready\n").into_response(),
+        Err(reason) => (Extension(Expected), Problem::unavailable(reason)).into_response(),
+    }
 }
 
 async fn metrics() -> impl IntoResponse {

@@ -16,6 +16,7 @@ mod guard;
 mod listen;
 mod replaceable;
 mod server;
+pub(crate) mod trouble;
 
 pub use asset::{Asset, version_of};
 pub use body::MAX_BODY;
@@ -24,3 +25,4 @@ pub use guard::{Guarded, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
 pub use listen::{ListenError, bind};
 pub use replaceable::Replaceable;
 pub use server::{Limits, serve};
+pub use trouble::ERRORS;

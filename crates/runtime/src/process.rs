@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::config::{self, Config, EXIT_USAGE, Role};
+use crate::health;
 use crate::shutdown::Shutdown;
 use crate::{descriptors, telemetry};
 
@@ -64,6 +65,9 @@ where
         Ok(config) => config,
         Err(exit) => return exit,
     };
+    if config.healthcheck {
+        return healthcheck(&config);
+    }
     telemetry::init(&config);
     descriptors::raise();
     match tokio::runtime::Runtime::new() {
@@ -74,6 +78,13 @@ where
             exit
         }
         Err(error) => failure(role, &error.into()),
+    }
+}
+
+fn healthcheck(config: &Config) -> ExitCode {
+    match health::ask(config.internal_addr) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure(config.role, &error.into()),
     }
 }
 

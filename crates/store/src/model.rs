@@ -266,6 +266,15 @@ impl Totals {
     }
 }
 
+/// How full a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes in use.
+    pub used: u64,
+    /// Bytes it may use; 0 if it has no limit.
+    pub limit: u64,
+}
+
 /// What a process says about itself to all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {

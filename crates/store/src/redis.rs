@@ -29,6 +29,7 @@ mod items;
 mod keys;
 mod link;
 mod lock;
+mod memory;
 mod reply;
 mod scripts;
 mod sentinel;
@@ -58,8 +59,8 @@ pub(crate) use self::lock::RedisLock;
 use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, Memory,
+    NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{
     CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store, partition_of,
@@ -503,6 +504,10 @@ impl Store for RedisStore {
     async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
         let kept = self.command(::redis::cmd("HGETALL").arg(keys::notices())).await?;
         reply::notices(kept, now.saturating_sub(NOTICE_KEEP_MS))
+    }
+
+    async fn memory(&self) -> Result<Option<Memory>> {
+        Ok(memory::fullest(&self.link.infos("memory").await?))
     }
 
     async fn ping(&self) -> Result<()> {

@@ -7,8 +7,8 @@ use daegi_domain::{
 };
 
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
+    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, Memory,
+    NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{Leases, Result};
 
@@ -198,6 +198,11 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// What processes said about themselves lately, sorted by process.
     async fn notices(&self, now: Millis) -> Result<Vec<Notice>>;
+
+    /// How full the server is that is fullest; none where lines live in this process.
+    async fn memory(&self) -> Result<Option<Memory>> {
+        Ok(None)
+    }
 
     /// Whether the store answers.
     async fn ping(&self) -> Result<()>;

@@ -14,6 +14,7 @@
 //! | [`patience`] | [`eventually`], so that no test sleeps |
 //! | [`port`] | [`free_port`] |
 //! | [`process`] | [`Process`], a child that does not outlive its test |
+//! | [`tool`] | [`tool_or_loud`], programs of the system |
 
 pub mod cable;
 pub mod chance;
@@ -28,6 +29,7 @@ pub mod port;
 pub mod process;
 pub mod redis_proxy;
 pub mod redis_server;
+pub mod tool;
 
 pub use cable::{Cable, Condition};
 pub use chance::{chance, seed};
@@ -44,3 +46,4 @@ pub use redis_server::{
     Redis, RedisCluster, RedisSentinel, durable_redis_or_loud, redis_cluster_or_loud,
     redis_or_loud, redis_sentinel_or_loud,
 };
+pub use tool::tool_or_loud;

@@ -1,7 +1,7 @@
 //! What the api counts. Handles are made once: a poll must not look up a name.
 
 use daegi_domain::Status;
-use metrics::{Counter, Histogram, counter, histogram};
+use metrics::{Counter, Histogram, counter, gauge, histogram};
 
 use crate::Error;
 
@@ -9,6 +9,8 @@ use crate::Error;
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
 /// Tickets answered, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
+/// How long polls take that are not kept waiting for news.
+pub(crate) const POLL_SECONDS: &str = "daegi_api_poll_seconds";
 /// Calls of the store that failed or took too long, by `call`.
 pub(crate) const STORE_ERRORS: &str = "daegi_api_store_errors_total";
 /// How many people one call of the store joins.
@@ -35,6 +37,7 @@ pub(crate) struct Meters {
     join_refused: Counter,
     join_failed: Counter,
     polls: [Counter; 7],
+    pub(crate) poll_seconds: Histogram,
     pub(crate) join_batch: Histogram,
     pub(crate) ask_batch: Histogram,
     pub(crate) refresh: Histogram,
@@ -43,12 +46,17 @@ pub(crate) struct Meters {
 
 impl Meters {
     pub(crate) fn new() -> Self {
+        // From the start, so that none can be told from nobody knows.
+        for kind in ["events", "socket"] {
+            gauge!(STREAMS, "kind" => kind).increment(0);
+        }
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),
             join_refused: counter!(JOINS, "result" => "refused"),
             join_failed: counter!(JOINS, "result" => "failed"),
             polls: STATUSES.map(|status| counter!(POLLS, "status" => status)),
+            poll_seconds: histogram!(POLL_SECONDS),
             join_batch: histogram!(JOIN_BATCH),
             ask_batch: histogram!(ASK_BATCH),
             refresh: histogram!(REFRESH),

@@ -39,7 +39,7 @@ pub(crate) struct Room {
     pub(crate) clock: Clock,
     pub(crate) pass_keys: PassKeys,
     ticket_keys: TicketKeys,
-    meters: Arc<Meters>,
+    pub(crate) meters: Arc<Meters>,
     /// One for every stream and socket that may be open.
     streams: Arc<Semaphore>,
     /// Shutdown waits for what holds a token of it.

@@ -157,7 +157,7 @@ impl Leader {
                 Ok(report) => {
                     troubles.0.over();
                     self.ticked(&report, started.elapsed(), &mut troubles.1);
-                    gauges.show(&report.lines).await;
+                    gauges.show(&report).await;
                     self.wait_for_next(started, report.length()).await;
                 }
                 Err(Error::StaleEpoch(_)) => return,

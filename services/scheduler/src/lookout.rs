@@ -13,11 +13,12 @@ use std::time::Duration;
 use daegi_domain::{ItemId, Millis, Presence};
 use daegi_runtime::Clock;
 use daegi_store::{Result, SharedStore};
+use metrics::gauge;
 use tokio::time::{Instant, interval};
 
-use crate::Leadership;
 use crate::relay::Recent;
 use crate::trouble::Trouble;
+use crate::{Leadership, meters};
 use history::History;
 pub use history::{SAMPLE_MS, Sample};
 
@@ -71,7 +72,11 @@ impl Lookout {
 
     async fn step(&self, due: bool) -> Result<()> {
         self.tell().await?;
-        if due { self.look().await } else { Ok(()) }
+        if due {
+            self.weigh().await?;
+            self.look().await?;
+        }
+        Ok(())
     }
 
     /// Takes a sample of every line somebody is in, and of those somebody just was in.
@@ -87,6 +92,15 @@ impl Lookout {
         let lines: Vec<_> = seen.into_iter().collect();
         let counts = self.store.counts(&lines).await?;
         self.history().add(&counts, now);
+        Ok(())
+    }
+
+    /// Shows how full the store is.
+    async fn weigh(&self) -> Result<()> {
+        if let Some(memory) = self.store.memory().await? {
+            gauge!(meters::STORE_MEMORY).set(memory.used as f64);
+            gauge!(meters::STORE_MEMORY_LIMIT).set(memory.limit as f64);
+        }
         Ok(())
     }
 

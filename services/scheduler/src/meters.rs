@@ -1,6 +1,6 @@
 //! The names of all metrics of the scheduler, each with what it counts.
 
-/// People let in, over all lines.
+/// People let in, by item.
 pub const ADMITTED: &str = "daegi_scheduler_admitted_total";
 /// People put aside because nobody had seen them when their turn came.
 pub const MISSED: &str = "daegi_scheduler_missed_total";
@@ -28,12 +28,21 @@ pub const HAND_OVERS: &str = "daegi_scheduler_hand_overs_total";
 pub const STALE: &str = "daegi_scheduler_stale_refusals_total";
 /// Lines that need the leader.
 pub const ACTIVE_LINES: &str = "daegi_scheduler_active_lines";
+/// Lines that lost data and let nobody in until people are back; 0 on standbys.
+pub const RECOVERING_LINES: &str = "daegi_scheduler_recovering_lines";
+/// 1 while a line lets people in, by item; 0 while it is paused, sold out, disabled or recovering,
+/// and on standbys.
+pub const OPEN: &str = "daegi_scheduler_line_open";
 /// People who wait, by item; 0 on standbys.
 pub const WAITING: &str = "daegi_scheduler_waiting_people";
 /// People inside, by item; 0 on standbys.
 pub const ENTERED: &str = "daegi_scheduler_entered_people";
 /// Events in the outbox that are not published yet; 0 on standbys.
 pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
+/// Bytes used by the server of the store that is fullest.
+pub const STORE_MEMORY: &str = "daegi_store_memory_used_bytes";
+/// Bytes that server may use; 0 if it has no limit.
+pub const STORE_MEMORY_LIMIT: &str = "daegi_store_memory_limit_bytes";
 /// Events the relay dropped because Kafka is off, by type.
 pub const RELAY_DROPPED: &str = "daegi_relay_dropped_total";
 /// Events the broker has confirmed, by type.

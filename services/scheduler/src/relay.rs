@@ -52,6 +52,8 @@ impl Relay {
     /// A relay from this store to that outlet.
     #[must_use]
     pub fn new(store: SharedStore, outlet: Outlet) -> Self {
+        // From the start, so that an alert can tell none from nobody knows.
+        counter!(meters::RELAY_FAILED).increment(0);
         Self { store, outlet, recent: Arc::default() }
     }
 

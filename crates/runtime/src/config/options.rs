@@ -122,6 +122,13 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
     pub(super) seed_items: Option<PathBuf>,
 
+    /// Ask the process that runs with this configuration whether it is ready, and end with 0 if it
+    /// is. For images, which have no other program to ask with.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value = "false", default_missing_value = "true")]
+    #[arg(action = ArgAction::Set, value_parser = value::switch)]
+    pub(super) healthcheck: bool,
+
     /// Also run a product service, an order service and a crowd of visitors beside all roles, to
     /// see the whole circle move. Needs Kafka; `daegi` only.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]

@@ -21,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::alarm::Alarm;
+use super::trouble;
 use super::{REQUEST_DEADLINE, Replaceable};
 use crate::config::Config;
 use crate::shutdown::Shutdown;
@@ -73,6 +74,7 @@ pub async fn serve(
     limits: Limits,
     shutdown: Shutdown,
 ) {
+    trouble::show();
     let service = service.into();
     let permits = Arc::new(Semaphore::new(limits.connections));
     let accepting = async {
@@ -163,6 +165,8 @@ impl Connection {
         request: Request<Incoming>,
         alarm: &Alarm,
     ) -> Result<Response, Infallible> {
-        Ok(self.service.current().answer_by(request.map(Body::new), alarm).await)
+        let response = self.service.current().answer_by(request.map(Body::new), alarm).await;
+        trouble::count(&response);
+        Ok(response)
     }
 }

@@ -50,20 +50,30 @@ impl Link {
     /// Meets every server: each must be new enough, and learns the scripts.
     pub(super) async fn open(&self) -> Result<()> {
         let deadline = Instant::now() + OPEN_WITHIN;
-        let servers = match self {
-            Self::One(server) => vec![server.clone()],
-            Self::Cluster(cluster) => cluster.masters(deadline).await?,
-        };
+        let servers = self.servers(deadline).await?;
         let met = servers.iter().map(|server| async move {
-            let mut info = cmd("INFO");
-            let info = server.call(info.arg("server"), Manner::Plain, deadline).await?;
-            version::check(&decode::<String>(info)?, matches!(self, Self::Cluster(_)))?;
+            let info = info_of(server, "server", deadline).await?;
+            version::check(&info, matches!(self, Self::Cluster(_)))?;
             let loads: Vec<Cmd> = scripts().all().map(|script| script.load()).collect();
             let loads = loads.iter().map(|load| server.call(load, Manner::Plain, deadline));
             try_join_all(loads).await?;
             Ok(())
         });
         try_join_all(met).await.map(drop)
+    }
+
+    /// What every server says about itself.
+    pub(super) async fn infos(&self, section: &str) -> Result<Vec<String>> {
+        let deadline = Instant::now() + ANSWER_WITHIN;
+        let servers = self.servers(deadline).await?;
+        try_join_all(servers.iter().map(|server| info_of(server, section, deadline))).await
+    }
+
+    async fn servers(&self, deadline: Instant) -> Result<Vec<Arc<Server>>> {
+        Ok(match self {
+            Self::One(server) => vec![server.clone()],
+            Self::Cluster(cluster) => cluster.masters(deadline).await?,
+        })
     }
 
     /// Runs a script; a server that has forgotten it is told it again.
@@ -122,6 +132,11 @@ impl Link {
 }
 
 type Answer = std::result::Result<Value, Failure>;
+
+async fn info_of(server: &Server, section: &str, deadline: Instant) -> Result<String> {
+    let mut info = cmd("INFO");
+    decode(server.call(info.arg(section), Manner::Plain, deadline).await?)
+}
 
 fn decode<T: FromRedisValue>(value: Value) -> Result<T> {
     from_redis_value(value).map_err(|error| crate::Error::corrupt(error.to_string()))

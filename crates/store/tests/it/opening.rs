@@ -17,6 +17,18 @@ async fn another_number_of_partitions_is_refused() {
 }
 
 #[tokio::test]
+async fn a_server_tells_how_full_it_is() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else {
+        return;
+    };
+    server.ask::<()>(&["CONFIG", "SET", "maxmemory", "100mb"]).await.unwrap();
+    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let memory = store.memory().await.unwrap().unwrap();
+    assert_eq!(memory.limit, 100 * 1024 * 1024);
+    assert!((1..memory.limit).contains(&memory.used), "{memory:?}");
+}
+
+#[tokio::test]
 async fn a_redis_that_is_too_old_is_refused() {
     let server = FakeRedis::start("5.0.7").await.unwrap();
     let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap_err();

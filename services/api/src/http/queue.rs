@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
@@ -35,8 +35,12 @@ pub(crate) async fn poll(
     presented: Presented,
     QueryParams(wait): QueryParams<Wait>,
 ) -> Result<Response> {
-    let ticket = room.poll(&presented, patience(&wait)?).await?;
-    Ok(answer(&ticket))
+    let (began, patience) = (Instant::now(), patience(&wait)?);
+    let polled = room.poll(&presented, patience).await;
+    if patience.is_zero() {
+        room.meters.poll_seconds.record(began.elapsed());
+    }
+    Ok(answer(&polled?))
 }
 
 /// `DELETE …/waiting-queue/{token}`

@@ -4,6 +4,7 @@
 
 mod activations;
 mod catalogue;
+mod compose;
 mod demo;
 mod events;
 mod fail_over;

@@ -6,7 +6,7 @@ use daegi_domain::ItemId;
 use daegi_store::{Result, SharedStore};
 use metrics::gauge;
 
-use crate::meters;
+use crate::{TickReport, meters};
 
 /// The gauges of one term.
 #[derive(Debug)]
@@ -23,31 +23,43 @@ impl Gauges {
 
     /// Shows the lines of a tick. A store that does not answer leaves the gauges as they are; the
     /// tick itself will complain.
-    pub(super) async fn show(&mut self, lines: &[ItemId]) {
-        gauge!(meters::ACTIVE_LINES).set(lines.len() as f64);
-        if let Err(error) = self.try_show(lines).await {
+    pub(super) async fn show(&mut self, report: &TickReport) {
+        gauge!(meters::ACTIVE_LINES).set(report.lines.len() as f64);
+        gauge!(meters::RECOVERING_LINES).set(report.recovering);
+        if let Err(error) = self.try_show(report).await {
             tracing::debug!(%error, "gauges not refreshed");
         }
     }
 
     /// The end of the term: whoever leads next shows what there is to show.
     pub(super) fn clear(&mut self) {
-        self.shown.drain().for_each(|item| set(&item, 0, 0));
+        self.shown.drain().for_each(|item| empty(&item));
+        gauge!(meters::RECOVERING_LINES).set(0);
         gauge!(meters::ACTIVE_LINES).set(0);
         gauge!(meters::OUTBOX).set(0);
     }
 
-    async fn try_show(&mut self, lines: &[ItemId]) -> Result<()> {
-        let active: HashSet<_> = lines.iter().cloned().collect();
-        self.shown.difference(&active).for_each(|item| set(item, 0, 0));
+    async fn try_show(&mut self, report: &TickReport) -> Result<()> {
+        let active: HashSet<_> = report.lines.iter().cloned().collect();
+        self.shown.difference(&active).for_each(empty);
         self.shown = active;
-        for line in self.store.counts(lines).await? {
+        for item in &self.shown {
+            let open = f64::from(u8::from(report.open.contains(item)));
+            gauge!(meters::OPEN, "item" => item.to_string()).set(open);
+        }
+        for line in self.store.counts(&report.lines).await? {
             set(&line.item, line.waiting + line.returning, line.entered);
         }
         let pending = outbox_pending(&self.store).await?;
         gauge!(meters::OUTBOX).set(pending as f64);
         Ok(())
     }
+}
+
+/// Nobody is in this line, as far as this replica is to tell.
+fn empty(item: &ItemId) {
+    gauge!(meters::OPEN, "item" => item.to_string()).set(0);
+    set(item, 0, 0);
 }
 
 fn set(item: &ItemId, waiting: u64, entered: u64) {

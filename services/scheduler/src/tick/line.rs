@@ -1,6 +1,6 @@
 //! The round of one line: expire, admit, sweep.
 
-use daegi_domain::{Item, ItemId, LineState, Millis, Number, Settings};
+use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Result, SharedStore};
 
 /// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
@@ -25,13 +25,23 @@ pub(super) struct Moved {
     pub(super) expired: u32,
     pub(super) abandoned: u32,
     pub(super) outbox_full: bool,
+    /// Whether people are let in; none if there is no item any more.
+    pub(super) state: Option<LineState>,
     /// Where the next tick goes on.
     pub(super) sweep_from: Number,
 }
 
 impl Moved {
     fn nobody(sweep_from: Number) -> Self {
-        Self { admitted: 0, missed: 0, expired: 0, abandoned: 0, outbox_full: false, sweep_from }
+        Self {
+            admitted: 0,
+            missed: 0,
+            expired: 0,
+            abandoned: 0,
+            outbox_full: false,
+            state: None,
+            sweep_from,
+        }
     }
 }
 
@@ -43,7 +53,10 @@ impl LineRound {
             return Ok(moved);
         }
         let item = self.store.item(id).await?;
-        let quota = item.as_ref().map_or(0, |item| self.quota(item));
+        moved.state = item.as_ref().map(|item| LineState::of(item, &self.settings, self.now));
+        let open = item.as_ref().filter(|_| moved.state == Some(LineState::Open));
+        // The script checks the item again, atomically with the admission itself.
+        let quota = open.map_or(0, |item| self.settings.quota(item));
         self.admit(id, quota, &mut moved).await?;
         if item.is_some_and(|item| item.policy.unseen_limit_seconds().is_some()) {
             self.sweep(id, &mut moved).await?;
@@ -76,17 +89,6 @@ impl LineRound {
                 return Ok(());
             }
             quota = admission.remaining;
-        }
-    }
-
-    /// The script checks the item again, atomically with the admission itself.
-    fn quota(&self, item: &Item) -> u32 {
-        match LineState::of(item, &self.settings, self.now) {
-            LineState::Open => self.settings.quota(item),
-            LineState::Paused
-            | LineState::SoldOut
-            | LineState::Disabled
-            | LineState::Recovering => 0,
         }
     }
 

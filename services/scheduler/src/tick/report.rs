@@ -1,8 +1,9 @@
 //! What a tick did, for logs, metrics and tests.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use daegi_domain::{ItemId, Settings};
+use daegi_domain::{ItemId, LineState, Settings};
 use metrics::counter;
 
 use super::line::Moved;
@@ -15,6 +16,10 @@ pub struct TickReport {
     pub settings: Settings,
     /// The lines that were looked at.
     pub lines: Vec<ItemId>,
+    /// Those of them that let people in.
+    pub open: HashSet<ItemId>,
+    /// How many of them lost data and let nobody in yet.
+    pub recovering: u32,
     /// People let in.
     pub admitted: u32,
     /// People put aside.
@@ -36,6 +41,8 @@ impl TickReport {
         Self {
             settings,
             lines: Vec::new(),
+            open: HashSet::new(),
+            recovering: 0,
             admitted: 0,
             missed: 0,
             expired: 0,
@@ -53,6 +60,11 @@ impl TickReport {
     }
 
     pub(super) fn add(&mut self, id: ItemId, moved: &Moved) {
+        self.recovering += u32::from(moved.state == Some(LineState::Recovering));
+        if moved.state == Some(LineState::Open) {
+            self.open.insert(id.clone());
+        }
+        counter!(meters::ADMITTED, "item" => id.to_string()).increment(moved.admitted.into());
         self.lines.push(id);
         self.admitted += moved.admitted;
         self.missed += moved.missed;
@@ -68,7 +80,6 @@ impl TickReport {
     }
 
     pub(crate) fn count(&self) {
-        counter!(meters::ADMITTED).increment(self.admitted.into());
         counter!(meters::MISSED).increment(self.missed.into());
         counter!(meters::EXPIRED).increment(self.expired.into());
         counter!(meters::ABANDONED).increment(self.abandoned.into());

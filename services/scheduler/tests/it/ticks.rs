@@ -4,7 +4,7 @@ use daegi_domain::{EndReason, ItemId, Number, UserId};
 use daegi_scheduler::{Outlet, Relay};
 use daegi_store::{Error, Place, Standing};
 
-use crate::room::{Room, item};
+use crate::room::{Room, START, item};
 
 #[tokio::test]
 async fn people_are_let_in_in_the_order_they_joined_up_to_the_quota() {
@@ -32,6 +32,20 @@ async fn every_line_has_the_quota_and_its_own_goes_before_the_global_one() {
     assert_eq!(room.counts("slow").await.entered, 1);
     assert_eq!(room.counts("fast").await.entered, 3);
     assert_eq!(room.counts("closed").await.entered, 0);
+}
+
+#[tokio::test]
+async fn a_round_tells_which_lines_are_open_and_how_many_recover() {
+    let mut room = Room::open(1).await;
+    room.put("open", 100, "{}").await;
+    room.put("closed", 100, r#"{"tokensPerTick":0}"#).await;
+    room.put("lost", 100, "{}").await;
+    room.join("open", &["kim", "lee"]).await;
+    room.join("closed", &["kim"]).await;
+    // Somebody with a genuine ticket of a minute ago, of whom the store knows nothing.
+    room.standing("lost", "kim", Number((START - 60_000) * 64)).await;
+    let round = room.tick().await;
+    assert_eq!((round.open, round.recovering), ([item("open")].into(), 1));
 }
 
 #[tokio::test]

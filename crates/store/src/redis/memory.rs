@@ -1,0 +1,43 @@
+//! How full servers are.
+
+use crate::Memory;
+
+/// The server of these `INFO memory` that is fullest: by share where all have a limit, else by size.
+pub(super) fn fullest(infos: &[String]) -> Option<Memory> {
+    let servers = infos.iter().map(|info| read(info));
+    servers.max_by(|one, other| fullness(one).total_cmp(&fullness(other)))
+}
+
+fn read(info: &str) -> Memory {
+    let field = |name: &str| {
+        let value = info.lines().find_map(|line| line.strip_prefix(name))?;
+        value.trim().parse().ok()
+    };
+    Memory {
+        used: field("used_memory:").unwrap_or_default(),
+        limit: field("maxmemory:").unwrap_or_default(),
+    }
+}
+
+/// Without a limit, a share of all the memory there could be.
+fn fullness(memory: &Memory) -> f64 {
+    let limit = if memory.limit == 0 { u64::MAX } else { memory.limit };
+    memory.used as f64 / limit as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(used: u64, limit: u64) -> String {
+        format!("# Memory\r\nused_memory:{used}\r\nused_memory_human:x\r\nmaxmemory:{limit}\r\n")
+    }
+
+    #[test]
+    fn the_fullest_server_counts() {
+        let infos = [info(50, 100), info(80, 90), info(70, 1000)];
+        assert_eq!(fullest(&infos), Some(Memory { used: 80, limit: 90 }));
+        assert_eq!(fullest(&[info(7, 0), info(9, 0)]), Some(Memory { used: 9, limit: 0 }));
+        assert_eq!(fullest(&[]), None);
+    }
+}

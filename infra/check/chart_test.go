@@ -1,0 +1,125 @@
+// Package check holds what the chart, the manifests and the compose file promise, as tests. They need no cluster and no
+// Docker: helm's own packages render, the types of Kubernetes and of compose judge.
+package check
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+)
+
+const (
+	chartDir  = "../helm/daegi"
+	manifests = "../k8s/daegi.yaml"
+	header    = "# Rendered from infra/helm/daegi with its default values by `make manifests`. Do not edit.\n"
+)
+
+var update = flag.Bool("update", false, "write infra/k8s anew")
+
+// The values every test of the chart is run with, by name.
+func allValues(t *testing.T) map[string]chartutil.Values {
+	t.Helper()
+	all := map[string]chartutil.Values{"default": {}}
+	for _, name := range []string{"minimal", "full"} {
+		values, err := chartutil.ReadValuesFile(filepath.Join(chartDir, "ci", name+".yaml"))
+		must(t, err)
+		all[name] = values
+	}
+	return all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What `helm template daegi` prints, without the notes.
+func render(values chartutil.Values) (string, error) {
+	chart, err := loader.LoadDir(chartDir)
+	if err != nil {
+		return "", err
+	}
+	release := chartutil.ReleaseOptions{Name: "daegi", Namespace: "default", IsInstall: true}
+	// Checks the values against values.schema.json.
+	all, err := chartutil.ToRenderValues(chart, values, release, chartutil.DefaultCapabilities)
+	if err != nil {
+		return "", err
+	}
+	files, err := engine.Render(chart, all)
+	if err != nil {
+		return "", err
+	}
+	names := make([]string, 0, len(files))
+	for name := range files {
+		if strings.HasSuffix(name, ".yaml") {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	var out strings.Builder
+	for _, name := range names {
+		for _, document := range strings.Split("\n"+files[name], "\n---\n") {
+			if document = strings.TrimSpace(document); document != "" {
+				out.WriteString("---\n" + document + "\n")
+			}
+		}
+	}
+	return out.String(), nil
+}
+
+func TestHelmLints(t *testing.T) {
+	for name, values := range allValues(t) {
+		linter := lint.All(chartDir, values, "default", true)
+		for _, message := range linter.Messages {
+			// An icon is all it misses.
+			if message.Severity > support.InfoSev {
+				t.Errorf("%s: %s", name, message)
+			}
+		}
+	}
+}
+
+func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
+	for text, why := range map[string]string{
+		"api: { replica: 3 }":                      "replica",
+		"store: { url: 'mysql://x' }":              "pattern",
+		"kafka: broker":                            "pattern",
+		"drainSeconds: -1":                         "minimum",
+		"ingress: { enabled: true }":               "minItems",
+		"env: { DAEGI_STORE: 'redis://other' }":    "DAEGI_STORE",
+		"env: { TICK_MS: '50' }":                   "TICK_MS",
+		"secrets: { create: true }":                "ticketSecrets",
+		"store: { fromSecret: { name: 'redis' } }": "key",
+	} {
+		values, err := chartutil.ReadValues([]byte(text))
+		must(t, err)
+		if _, err = render(values); err == nil {
+			t.Errorf("%s was taken; %s should be wrong", text, why)
+		}
+	}
+}
+
+func TestManifestsAreWhatTheChartSays(t *testing.T) {
+	rendered, err := render(chartutil.Values{})
+	must(t, err)
+	rendered = header + rendered
+	if *update {
+		must(t, os.WriteFile(manifests, []byte(rendered), 0o644))
+	}
+	committed, err := os.ReadFile(manifests)
+	must(t, err)
+	if string(committed) != rendered {
+		t.Error("infra/k8s is not what the chart renders: make manifests")
+	}
+}

@@ -1,0 +1,101 @@
+package check
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// What `docker compose config` makes of the file, with these profiles or those of .env.
+func compose(t *testing.T, profiles ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"},
+		cli.WithWorkingDirectory("../.."), cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultProfiles(profiles...))
+	must(t, err)
+	project, err := options.LoadProject(context.Background())
+	must(t, err)
+	return project
+}
+
+func TestProfilesStartAllOrOnlyWhatEverybodyNeeds(t *testing.T) {
+	all, deps := compose(t).ServiceNames(), compose(t, "deps").ServiceNames()
+	if !slices.Equal(deps, []string{"kafka", "redis", "topics"}) {
+		t.Errorf("--profile deps starts %v", deps)
+	}
+	for _, name := range append(deps, "api-1", "api-2", "scheduler-1", "scheduler-2", "consumer", "proxy",
+		"product-service", "order-service", "prometheus", "grafana") {
+		if !slices.Contains(all, name) {
+			t.Errorf("compose up does not start %s", name)
+		}
+	}
+}
+
+func TestVariablesOfComposeAreOptions(t *testing.T) {
+	for name, service := range compose(t).Services {
+		for variable := range service.Environment {
+			if !strings.HasPrefix(variable, "DAEGI_") {
+				continue
+			}
+			if _, known := optionsOf(t, service.Image)[variable]; !known {
+				t.Errorf("%s: there is no %s", name, variable)
+			}
+		}
+		if strings.HasPrefix(service.Image, "daegi-") && (!service.ReadOnly || !slices.Contains(service.CapDrop, "ALL")) {
+			t.Errorf("%s may do more than it needs", name)
+		}
+	}
+}
+
+func TestWhatComposeMountsIsThere(t *testing.T) {
+	for name, service := range compose(t).Services {
+		for _, volume := range service.Volumes {
+			if _, err := os.Stat(volume.Source); volume.Type == types.VolumeTypeBind && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Services that are named in the proxy's and Prometheus's files exist, and all that should be are.
+func TestProxyAndPrometheusKnowTheFleet(t *testing.T) {
+	services := compose(t).Services
+	for file, pattern := range map[string]string{
+		"../docker/nginx.conf":         `server ([a-z0-9-]+):(\d+)`,
+		"../prometheus/prometheus.yml": `([a-z0-9-]+):(8081)`,
+	} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		var named []string
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			named = append(named, found[1])
+			if _, exists := services[found[1]]; !exists {
+				t.Errorf("%s: there is no %s", file, found[1])
+			}
+		}
+		for _, needed := range []string{"api-1", "api-2", "scheduler-1", "scheduler-2"} {
+			if !slices.Contains(named, needed) {
+				t.Errorf("%s does not know %s", file, needed)
+			}
+		}
+	}
+}
+
+// One list of topics for a broker on this machine, and the same for one in a container.
+func TestTopicsAreTheSameEverywhere(t *testing.T) {
+	list := regexp.MustCompile(`item\.changed:compact [a-z. ]+`)
+	var lists []string
+	for _, file := range []string{"../kafka/broker.sh", "../docker/topics.sh"} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		lists = append(lists, strings.TrimSpace(list.FindString(string(text))))
+	}
+	if lists[0] == "" || lists[0] != lists[1] {
+		t.Errorf("%q and %q", lists[0], lists[1])
+	}
+}

@@ -1,0 +1,81 @@
+package check
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+)
+
+func environment(container core.Container) map[string]string {
+	values := map[string]string{}
+	for _, variable := range container.Env {
+		values[variable.Name] = variable.Value
+	}
+	return values
+}
+
+func TestADrainFitsIntoTheGracePeriod(t *testing.T) {
+	lead, settle := constant(t, "process.rs", "MAX_LEAD"), constant(t, "process.rs", "SETTLE")
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		pod := deployment.Spec.Template.Spec
+		drain, err := strconv.Atoi(environment(pod.Containers[0])["DAEGI_DRAIN_MS"])
+		must(t, err)
+		needed := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds + int64(drain/1000+lead+settle)
+		if *pod.TerminationGracePeriodSeconds <= needed {
+			t.Errorf("killed after %d s, may need %d s", *pod.TerminationGracePeriodSeconds, needed)
+		}
+	})
+}
+
+func TestPortsAndProbesAreThoseOfTheBinary(t *testing.T) {
+	routes := source(t, "health.rs")
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		container := deployment.Spec.Template.Spec.Containers[0]
+		options := optionsOf(t, "daegi-"+container.Name)
+		for _, port := range container.Ports {
+			address := options["DAEGI_"+strings.ToUpper(port.Name)+"_ADDR"]
+			if !strings.HasSuffix(address, ":"+strconv.Itoa(int(port.ContainerPort))) {
+				t.Errorf("%s is %d, the binary listens on %s", port.Name, port.ContainerPort, address)
+			}
+		}
+		live, ready := container.LivenessProbe.HTTPGet, container.ReadinessProbe.HTTPGet
+		if live.Path != "/livez" || ready.Path != "/readyz" {
+			t.Errorf("probes ask %s and %s", live.Path, ready.Path)
+		}
+		for _, probe := range []*core.HTTPGetAction{live, ready} {
+			if !strings.Contains(routes, `.route("`+probe.Path+`"`) || probe.Port.StrVal != "internal" {
+				t.Errorf("nobody answers %s on %s", probe.Path, probe.Port.StrVal)
+			}
+		}
+	})
+}
+
+func TestEveryVariableIsAnOptionOfTheBinary(t *testing.T) {
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		container := deployment.Spec.Template.Spec.Containers[0]
+		options := optionsOf(t, "daegi-"+container.Name)
+		for name := range environment(container) {
+			if _, known := options[name]; !known {
+				t.Errorf("there is no %s", name)
+			}
+		}
+	})
+}
+
+func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		pod := deployment.Spec.Template.Spec
+		context := pod.Containers[0].SecurityContext
+		if !*pod.SecurityContext.RunAsNonRoot || *context.AllowPrivilegeEscalation || !*context.ReadOnlyRootFilesystem ||
+			!slices.Contains(context.Capabilities.Drop, "ALL") || *pod.AutomountServiceAccountToken {
+			t.Error("a pod may do more than it needs")
+		}
+		if pod.Containers[0].Resources.Requests.Cpu().IsZero() || pod.Containers[0].Resources.Limits.Memory().IsZero() {
+			t.Error("nobody knows what a pod needs")
+		}
+	})
+}

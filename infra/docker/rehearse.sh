@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Runs the commands of the Dockerfile's stages without Docker: the same files, in clean directories, one after the other.
+# PROFILE=dev builds faster; CARGO_TARGET_DIR is not used, so that nothing is there that a layer would not have.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset CARGO_TARGET_DIR
+export PROFILE=${PROFILE:-release}
+
+echo "skeleton: COPY . ."
+mkdir "$work/all" "$work/src"
+# What .dockerignore lets through; tests stay out.
+git ls-files Cargo.toml Cargo.lock LICENSE bench chaos crates examples services infra/docker web \
+  | grep -v '/tests/' | tar -c -T - | tar -x -C "$work/all"
+echo "skeleton: RUN infra/docker/skeleton.sh"
+"$work/all/infra/docker/skeleton.sh" "$work/skeleton"
+
+echo "build: COPY --from=skeleton, RUN infra/docker/build.sh"
+cp -r "$work/skeleton/." "$work/src"
+(cd "$work/src" && infra/docker/build.sh)
+echo "build: COPY . ., RUN touch and infra/docker/build.sh /out"
+cp -r "$work/all/." "$work/src"
+(cd "$work/src" && find crates services examples -name '*.rs' -exec touch {} + && infra/docker/build.sh "$work/out")
+
+# Distroless has glibc, libgcc and libm, and nothing else to link with.
+for binary in "$work"/out/*; do
+  strange=$(ldd "$binary" | grep -vE 'linux-vdso|libc\.so|libm\.so|libgcc_s|libpthread|libdl|librt|ld-linux' || true)
+  [ -z "$strange" ] || { echo "$(basename "$binary") needs what the image lacks: $strange" >&2; exit 1; }
+  # As the image starts it, with nothing of this machine's environment.
+  env -i "$binary" --version
+done

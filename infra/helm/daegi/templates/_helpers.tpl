@@ -1,0 +1,62 @@
+{{- define "daegi.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{- else -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{- end -}}
+{{- end -}}
+
+{{- define "daegi.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{/* What picks the pods of one role: (dict "root" $ "role" "api"). */}}
+{{- define "daegi.selector" -}}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .role }}
+{{- end -}}
+
+{{- define "daegi.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "daegi.name" .) }}
+{{- end -}}
+
+{{/* Longer than all that a shutdown takes: the pause of preStop, a second in which a pod is not ready but listens, the
+drain, and two seconds to settle. */}}
+{{- define "daegi.gracePeriod" -}}
+{{ add .Values.preStopSeconds .Values.drainSeconds 1 2 5 }}
+{{- end -}}
+
+{{- define "daegi.env" -}}
+- name: DAEGI_STORE
+  {{- if .root.Values.store.fromSecret.name }}
+  valueFrom:
+    secretKeyRef: {{- toYaml .root.Values.store.fromSecret | nindent 6 }}
+  {{- else }}
+  value: {{ .root.Values.store.url | quote }}
+  {{- end }}
+- name: DAEGI_KAFKA
+  value: {{ .root.Values.kafka | quote }}
+- name: DAEGI_DRAIN_MS
+  value: {{ mul .root.Values.drainSeconds 1000 | quote }}
+- name: DAEGI_LOG
+  value: {{ .root.Values.log.filter | quote }}
+- name: DAEGI_LOG_FORMAT
+  value: {{ .root.Values.log.format | quote }}
+{{- /* Each role gets what it needs, and no more. */}}
+{{- $secrets := get (dict "api" (dict "TICKET_SECRETS" "ticket-secrets" "PASS_KEY" "pass-key")
+  "scheduler" (dict "TICKET_SECRETS" "ticket-secrets" "ADMIN_TOKEN" "admin-token")
+  "consumer" (dict "TICKET_SECRETS" "ticket-secrets")) .role }}
+{{- range $variable, $key := $secrets }}
+- name: DAEGI_{{ $variable }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $.root.Values.secrets.name }}
+      key: {{ $key }}
+{{- end }}
+{{- range $name, $value := .root.Values.env }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# What is shipped, checked without a cluster and without Docker: the chart and its manifests, compose, the Dockerfile, the alerts.
+# Uses the binaries that cargo has built: ports, variables and defaults are compared with what they say.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH=$PATH:$PWD/target/ship/bin
+passed=0
+
+have() { # command, what it tests
+  command -v "$1" >/dev/null && return
+  echo "${1^^} IS MISSING: $2 not tested."
+  [ "${CI:-}" != true ] || exit 1
+  return 1
+}
+
+if have go "chart, manifests and compose are"; then
+  BINARIES=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
+  export BINARIES
+  log=$(mktemp)
+  (cd infra/check && go test -count=1 -v . >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
+  passed=$((passed + $(grep -c '^--- PASS' "$log")))
+  rm -f "$log"
+fi
+if have hadolint "the Dockerfile is"; then
+  hadolint infra/docker/Dockerfile
+  passed=$((passed + 1))
+fi
+if have promtool "the alerts are"; then
+  promtool check rules infra/helm/daegi/files/alerts.yml
+  promtool test rules infra/prometheus/alerts.test.yml
+  passed=$((passed + 2))
+fi
+echo "test result: ok. $passed passed; 0 failed; 0 ignored"

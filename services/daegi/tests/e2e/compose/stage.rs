@@ -1,0 +1,164 @@
+//! The processes of `docker-compose.yml`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use daegi_testkit::fleet::binary;
+use daegi_testkit::{
+    Fleet, Kafka, Member, Process, Redis, durable_redis_or_loud, free_port, kafka_or_loud,
+    tool_or_loud,
+};
+use reqwest::Client;
+use tempfile::TempDir;
+
+use super::prometheus::Prometheus;
+
+/// Names of services, and what is in their images.
+const FLEET: [(&str, &str); 5] = [
+    ("scheduler-1", "daegi-scheduler"),
+    ("scheduler-2", "daegi-scheduler"),
+    ("consumer", "daegi-consumer"),
+    ("api-1", "daegi-api"),
+    ("api-2", "daegi-api"),
+];
+
+/// All that runs. What is above ends before what it uses.
+pub(super) struct Stage {
+    pub(super) http: Client,
+    /// The proxy's two doors, `http://…`.
+    pub(super) public: String,
+    pub(super) internal: String,
+    /// Where orders are taken, `http://…`.
+    pub(super) orders: String,
+    pub(super) admin_token: String,
+    pub(super) prometheus: Prometheus,
+    _proxy: Process,
+    _neighbours: [Process; 2],
+    pub(super) members: BTreeMap<&'static str, Member>,
+    environment: Vec<(String, String)>,
+    pub(super) kafka: Kafka,
+    pub(super) redis: Redis,
+    _dir: TempDir,
+}
+
+impl Stage {
+    /// Everything, ready; none where something it needs is not installed.
+    pub(super) async fn open() -> Option<Self> {
+        let (nginx, prometheus) = (tool_or_loud("nginx")?, tool_or_loud("prometheus")?);
+        let (redis, kafka) = (durable_redis_or_loud().await?, kafka_or_loud().await?);
+        let dir = tempfile::tempdir().unwrap();
+        let environment = environment();
+        let members = members(&redis, &kafka, &environment);
+        for member in members.values() {
+            member.ready().await;
+        }
+        let [public, internal, orders] = [free_port(), free_port(), free_port()];
+        let url = |port: u16| format!("http://127.0.0.1:{port}");
+        let admin_token = environment.iter().find(|(name, _)| name == "DAEGI_ADMIN_TOKEN");
+        Some(Self {
+            http: Client::new(),
+            public: url(public),
+            internal: url(internal),
+            orders: url(orders),
+            admin_token: admin_token.unwrap().1.clone(),
+            prometheus: Prometheus::start(&prometheus, dir.path(), &members),
+            _proxy: proxy(&nginx, dir.path(), &members, public, internal),
+            _neighbours: neighbours(&kafka.bootstrap(), &url(public), orders),
+            members,
+            environment,
+            kafka,
+            redis,
+            _dir: dir,
+        })
+    }
+
+    pub(super) fn member(&mut self, name: &str) -> &mut Member {
+        self.members.get_mut(name).unwrap()
+    }
+
+    /// What the image's health check says.
+    pub(super) fn healthcheck(&self, name: &str) -> ExitStatus {
+        let (_, image) = FLEET.iter().find(|(service, _)| *service == name).unwrap();
+        let internal = self.members[name].internal.trim_start_matches("http://");
+        let mut check = Command::new(binary(image));
+        check.env_clear().envs(self.environment.iter().cloned()).arg("--healthcheck");
+        check.env("DAEGI_INTERNAL_ADDR", internal).stderr(Stdio::null()).status().unwrap()
+    }
+}
+
+/// A file of the project.
+pub(super) fn file(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(path)).unwrap()
+}
+
+/// The text with the addresses that members have here, in place of their names in compose.
+pub(super) fn at_home(text: &str, members: &BTreeMap<&'static str, Member>) -> String {
+    let home = |url: &str| url.trim_start_matches("http://").to_owned();
+    members.iter().fold(text.to_owned(), |text, (name, member)| {
+        text.replace(&format!("{name}:8080"), &home(&member.public))
+            .replace(&format!("{name}:8081"), &home(&member.internal))
+    })
+}
+
+/// `x-environment` of the compose file, with the defaults that it names.
+fn environment() -> Vec<(String, String)> {
+    let compose = file("docker-compose.yml");
+    let block = compose.lines().skip_while(|line| !line.starts_with("x-environment:")).skip(1);
+    let block = block.take_while(|line| !line.is_empty()).map(str::trim);
+    let pairs = block.filter(|line| !line.starts_with('#')).map(|line| {
+        let (name, value) = line.split_once(": ").unwrap();
+        let default = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+        let default = default.and_then(|rest| rest.split_once(":-")).map(|(_, value)| value);
+        (name.to_owned(), default.unwrap_or(value).to_owned())
+    });
+    let pairs: Vec<_> = pairs.collect();
+    assert!(pairs.len() >= 6, "x-environment is not what it was: {pairs:?}");
+    pairs
+}
+
+fn members(
+    redis: &Redis,
+    kafka: &Kafka,
+    environment: &[(String, String)],
+) -> BTreeMap<&'static str, Member> {
+    // An empty variable is none, so that ticks and leases are as long as in compose.
+    let fleet = Fleet::new(redis).with("DAEGI_TICK_MS", "").with("DAEGI_LEASE_MS", "");
+    let fleet = environment.iter().fold(fleet, |fleet, (name, value)| fleet.with(name, value));
+    let fleet = fleet.with("DAEGI_STORE", &redis.url()).with("DAEGI_KAFKA", &kafka.bootstrap());
+    FLEET.iter().map(|(name, image)| (*name, fleet.start(image))).collect()
+}
+
+/// With the file that the container gets, and the ports that are free here.
+fn proxy(
+    nginx: &Path,
+    dir: &Path,
+    members: &BTreeMap<&'static str, Member>,
+    public: u16,
+    internal: u16,
+) -> Process {
+    let conf = at_home(&file("infra/docker/nginx.conf"), members)
+        .replace("listen 8080", &format!("listen 127.0.0.1:{public}"))
+        .replace("listen 8081", &format!("listen 127.0.0.1:{internal}"))
+        .replace("/tmp/nginx.pid", &dir.join("nginx.pid").to_string_lossy());
+    let path: PathBuf = dir.join("nginx.conf");
+    fs::write(&path, conf).unwrap();
+    // One process, so that nothing is left when it is killed.
+    let mut command = Command::new(nginx);
+    command.arg("-p").arg(dir).arg("-c").arg(path).args(["-g", "daemon off; master_process off;"]);
+    command.spawn().unwrap().into()
+}
+
+fn neighbours(brokers: &str, api: &str, orders: u16) -> [Process; 2] {
+    let listen = format!("127.0.0.1:{orders}");
+    let start = |name: &str, args: &[&str]| -> Process {
+        let mut command = Command::new(binary(name));
+        command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().into()
+    };
+    [
+        start("product-service", &["--kafka", brokers, "--stock", "500"]),
+        start("order-service", &["--kafka", brokers, "--api", api, "--listen", &listen]),
+    ]
+}
