@@ -60,9 +60,10 @@ const AMBUSH: std::ops::Range<u64> = 4_500..5_500;
 #[must_use]
 pub fn plan(seed: u64, seconds: u64, size: Size) -> [Vec<Planned>; 2] {
     let mut chance = Rng::with_seed(seed);
-    let members = sequence(&mut chance, seconds, (300, 1_500), |chance, nth| match nth % 4 {
-        1 => (FaultKind::Snare, Target::Leader, chance.u64(AMBUSH)),
+    let members = sequence(&mut chance, seconds, (300, 1_500), |chance, nth| match nth % 8 {
+        1 | 5 => (FaultKind::Snare, Target::Leader, chance.u64(AMBUSH)),
         3 => (FaultKind::Pause, Target::Leader, chance.u64(AMBUSH)),
+        7 => (FaultKind::Deaf, Target::Leader, chance.u64(AMBUSH)),
         _ => member(chance, size),
     });
     let servers = sequence(&mut chance, seconds, (6_000, 16_000), |chance, _| server(chance));
@@ -138,11 +139,13 @@ mod tests {
     fn whatever_the_seed_leaders_are_ambushed_and_redis_loses_everything() {
         for seed in 0..200 {
             let [members, servers] = plan(seed, 60, SIZE);
-            for what in [FaultKind::Snare, FaultKind::Pause] {
+            for (what, least) in
+                [(FaultKind::Snare, 2), (FaultKind::Pause, 1), (FaultKind::Deaf, 1)]
+            {
                 let long = |planned: &&Planned| {
                     planned.what == what && planned.lasts.as_millis() >= AMBUSH.start.into()
                 };
-                assert!(members.iter().filter(long).count() >= 2, "seed {seed}: {what:?}");
+                assert!(members.iter().filter(long).count() >= least, "seed {seed}: {what:?}");
             }
             let losses =
                 |servers: &[Planned]| servers.iter().filter(|planned| planned.what.loses()).count();

@@ -84,7 +84,13 @@ async fn member(slot: &Slot, planned: &Planned) {
         FaultKind::Stall | FaultKind::Flush | FaultKind::Wipe | FaultKind::Rollback => {}
         FaultKind::Slow => cable(slot, Condition::Slow(SLOW), planned.lasts).await,
         FaultKind::Cut => cable(slot, Condition::Cut, planned.lasts).await,
-        FaultKind::Deaf => cable(slot, Condition::Deaf, planned.lasts).await,
+        FaultKind::Deaf => {
+            if planned.target == Target::Leader {
+                // From an admission on, which is carried out: whatever was to follow it does not.
+                catch_admission(slot).await;
+            }
+            cable(slot, Condition::Deaf, planned.lasts).await;
+        }
         FaultKind::Dead => {
             // Slow first, as networks are when they fail: then much is under way when it dies, and
             // arrives in somebody else's term.
@@ -109,11 +115,15 @@ async fn awaited_leader(stage: &Stage) -> &Slot {
 /// Holds an admission back until another one has led for a while. The process goes on and does not
 /// know: this is what a pause between deciding and doing looks like from outside.
 async fn snare(slot: &Slot, lasts: Duration) {
+    catch_admission(slot).await;
+    sleep(lasts).await;
+    slot.cable.set(Condition::Good);
+}
+
+async fn catch_admission(slot: &Slot) {
     slot.cable.set(Condition::Snare(ADMISSION));
     // One that has lost its term meanwhile lets nobody in.
     let _ = tokio::time::timeout(AMBUSH, slot.cable.caught()).await;
-    sleep(lasts).await;
-    slot.cable.set(Condition::Good);
 }
 
 async fn down(slot: &Slot, lasts: Duration, end: impl FnOnce(&mut Member)) {
