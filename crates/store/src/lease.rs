@@ -123,8 +123,8 @@ impl Lease {
             match tokio::time::timeout(left, self.hold.renew(self.ttl)).await {
                 Ok(Renewal::Held) => (good_until, pause) = (asked + self.ttl, self.ttl / 3),
                 // It is still ours: a store that hiccups does not depose anybody.
-                Ok(Renewal::Unanswered) => pause = self.ttl / 20,
-                Ok(Renewal::Lost) | Err(_) => {
+                Ok(Renewal::Unanswered) if Instant::now() < good_until => pause = self.ttl / 20,
+                Ok(Renewal::Unanswered | Renewal::Lost) | Err(_) => {
                     warn!(epoch = self.epoch.0, "lease lost");
                     return self.release().await;
                 }
