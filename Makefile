@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests images page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests docs images page lint fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,10 @@ bench-kafka: tools ## relay and item sync beside a bare producer and consumer
 manifests: ## render infra/k8s anew, after a change of the chart
 	@infra/tools/ship.sh
 	cd infra/check && PATH=$$PATH:../../target/ship/bin go test -run Manifests -update .
+
+docs: ## write docs/CONFIGURATION.md anew, after a change of the options
+	cargo build --locked -p daegi -p daegi-api
+	cd infra/check && BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -run Configuration ./docs -update
 
 images: ## the commands of every stage of the Dockerfile, run without Docker in a clean directory: PROFILE=dev is faster
 	infra/docker/rehearse.sh

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What is shipped, checked without a cluster and without Docker: the chart and its manifests, compose, the Dockerfile, the alerts.
+# What is shipped, checked without a cluster and without Docker: the chart and its manifests, compose, the Dockerfile, the alerts,
+# and what readers are told.
 # Uses the binaries that cargo has built: ports, variables and defaults are compared with what they say.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,11 +14,11 @@ have() { # command, what it tests
   return 1
 }
 
-if have go "chart, manifests and compose are"; then
+if have go "chart, manifests, compose and docs are"; then
   BINARIES=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
   export BINARIES
   log=$(mktemp)
-  (cd infra/check && go test -count=1 -v . >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
+  (cd infra/check && go test -count=1 -v ./... >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
   passed=$((passed + $(grep -c '^--- PASS' "$log")))
   rm -f "$log"
 fi
