@@ -118,7 +118,7 @@ async fn orders_once(room: &Room, shop: &str, pass: &str) {
     let forged = order(room, shop, &pass.replace('.', "_")).await;
     assert_eq!(forged.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(forged.headers()["content-type"], "application/problem+json");
-    assert_eq!(forged.json::<Value>().await.unwrap()["code"], "INVALID_PASS");
+    assert_eq!(forged.json::<Value>().await.unwrap()["code"], "PASS_INVALID");
 }
 
 #[test]
