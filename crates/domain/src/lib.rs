@@ -18,6 +18,7 @@
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
 //! | [`event`] | what the rest of the company is told, and what it tells us |
 //! | [`topic`] | where those events travel |
+//! | [`trace`] | the ids under which OpenTelemetry knows what happened to a ticket |
 //! | [`presence`] | what processes say about themselves |
 
 pub mod event;
@@ -35,6 +36,7 @@ pub mod reclaimed;
 pub mod ticket;
 pub mod token;
 pub mod topic;
+pub mod trace;
 
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
@@ -52,6 +54,7 @@ pub use reclaimed::Reclaimed;
 pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{Topic, TopicName, TopicNameError, TopicTaken, Topics};
+pub use trace::{Ratio, RatioError, SpanId, Step, TraceContext, TraceId};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = u64;
