@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{AdminToken, Clock, Health, Shutdown};
+use daegi_runtime::{AdminToken, Clock, Health, Shutdown, Traces};
 use daegi_scheduler::{Outlet, SchedulerDeps};
 use daegi_store::{RedisStore, Store};
 use tokio::net::TcpListener;
@@ -97,6 +97,7 @@ impl Desk {
             lease: Duration::from_secs(3),
             outbox_max: u64::MAX,
             outlet: Outlet::Nowhere,
+            traces: Traces::default(),
         };
         let router = daegi_scheduler::start(deps, &shutdown);
         let listener = TcpListener::bind("127.0.0.1:0").await?;

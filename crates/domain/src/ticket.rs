@@ -59,6 +59,17 @@ impl EndReason {
     pub const ALL: [Self; 5] =
         [Self::Expired, Self::Completed, Self::Left, Self::Abandoned, Self::Replaced];
 
+    /// The word, as JSON writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "EXPIRED",
+            Self::Completed => "COMPLETED",
+            Self::Left => "LEFT",
+            Self::Abandoned => "ABANDONED",
+            Self::Replaced => "REPLACED",
+        }
+    }
+
     /// One letter, as the store writes it.
     pub fn code(self) -> &'static str {
         match self {
@@ -92,5 +103,17 @@ impl Status {
     /// Whether nothing can follow.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Waiting | Self::Enterable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_named_as_in_json() {
+        for reason in EndReason::ALL {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
+        }
     }
 }

@@ -15,9 +15,13 @@ pub const EPOCH: &str = "ce_epoch";
 /// The extension by whose text the events of one item can be sorted, over all topics.
 pub const SEQUENCE: &str = "ce_sequence";
 
-/// Room for most bodies, and for the headers with both extensions: neither has to grow.
+/// The header that names the span in which an event happened, where traces are on: W3C Trace
+/// Context, not CloudEvents, because that is where consumers of Kafka look for it.
+pub const TRACEPARENT: &str = "traceparent";
+
+/// Room for most bodies, and for the headers with all of the above: neither has to grow.
 const BODY: usize = 512;
-const HEADERS: usize = 8;
+const HEADERS: usize = 9;
 
 /// A message and where it goes.
 #[derive(Debug, Clone)]
@@ -60,10 +64,10 @@ impl Record {
         })
     }
 
-    /// The same with an extension attribute of CloudEvents.
+    /// The same with another header, such as an extension attribute of CloudEvents.
     #[must_use]
-    pub fn with(mut self, extension: &str, value: &str) -> Self {
-        self.headers = self.headers.insert(Header { key: extension, value: Some(value) });
+    pub fn with(mut self, header: &str, value: &str) -> Self {
+        self.headers = self.headers.insert(Header { key: header, value: Some(value) });
         self
     }
 

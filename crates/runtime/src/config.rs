@@ -5,6 +5,7 @@
 //! without what it cannot work without. A bad value is one line that names the option and the
 //! reason, never a secret, and exit 64.
 
+mod collector;
 mod error;
 mod options;
 mod secrets;
@@ -17,8 +18,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::FromArgMatches;
-use daegi_domain::Topics;
+use daegi_domain::{Ratio, Topics};
 
+pub use collector::Collector;
 pub use error::ConfigError;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{BadValue, KafkaConfig, LogFormat, StoreConfig};
@@ -80,6 +82,10 @@ pub struct Config {
     pub log: String,
     /// How logs are written.
     pub log_format: LogFormat,
+    /// Where traces go, if anywhere.
+    pub otlp_endpoint: Option<Collector>,
+    /// Which share of all tickets is traced.
+    pub trace_ratio: Ratio,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
     /// Whether only the process that runs already is asked how it is.
@@ -182,6 +188,8 @@ impl Config {
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,
             log_format: options.log_format,
+            otlp_endpoint: options.otlp_endpoint,
+            trace_ratio: options.trace_ratio,
             seed_items: options.seed_items,
             healthcheck: options.healthcheck,
             demo,

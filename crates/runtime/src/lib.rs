@@ -15,6 +15,7 @@
 //! | [`config`] | options, environment, secrets, and what each role cannot do without |
 //! | [`descriptors`] | how many connections a process may have open |
 //! | [`telemetry`] | logs on stderr, metrics for Prometheus |
+//! | [`traces`] | spans of tickets for OpenTelemetry, off unless asked for |
 //! | [`clock`] | unix milliseconds from the system, or from a test's hand |
 //! | [`problem`] | error codes with their status, and the response they become |
 //! | [`http`] | the server loop, the guard around every router, extractors that answer problems |
@@ -30,9 +31,11 @@ pub mod problem;
 pub mod process;
 pub mod shutdown;
 pub mod telemetry;
+pub mod traces;
 
 pub use clock::Clock;
 pub use config::{AdminToken, Config, ConfigError, KafkaConfig, Role, Secrets, StoreConfig};
 pub use health::Health;
 pub use problem::{Code, Problem};
 pub use shutdown::Shutdown;
+pub use traces::Traces;

@@ -17,7 +17,7 @@ mod poll;
 use std::sync::Arc;
 
 use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys, UserId};
-use daegi_runtime::{Clock, Shutdown};
+use daegi_runtime::{Clock, Shutdown, Traces};
 use daegi_store::SharedStore;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,7 @@ pub(crate) struct Room {
     pub(crate) pass_keys: PassKeys,
     ticket_keys: TicketKeys,
     pub(crate) meters: Arc<Meters>,
+    pub(crate) traces: Traces,
     /// One for every stream and socket that may be open.
     streams: Arc<Semaphore>,
     /// Shutdown waits for what holds a token of it.
@@ -71,6 +72,7 @@ impl Room {
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
             meters,
+            traces: deps.traces,
             streams: Arc::new(Semaphore::new(deps.max_streams)),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),

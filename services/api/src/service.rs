@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 use daegi_domain::{PassKeys, TicketKeys};
 use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, Shutdown, health};
+use daegi_runtime::{Clock, Config, Health, Shutdown, Traces, health};
 use daegi_store::SharedStore;
 
 use crate::operations::{Listener, router};
@@ -29,6 +29,8 @@ pub struct ApiDeps {
     pub clock: Clock,
     /// How many streams and sockets may be open at once; more are told to poll.
     pub max_streams: usize,
+    /// Makes spans of joins and ends, unless it is off.
+    pub traces: Traces,
     /// Turns ready once the warm-up is through, and stays so: while the store is away every pod
     /// answers 503 with `Retry-After`, which tells people more than a balancer without pods.
     pub health: health::Part,
@@ -76,13 +78,14 @@ pub async fn run(
         store = open(&config) => store?,
         () = &mut serving => return Ok(()),
     };
-    let api = start(deps(config, store, part), &shutdown);
+    let traces = Traces::start(&config, &shutdown);
+    let api = start(deps(config, store, traces, part), &shutdown);
     behind.open(api.public, api.internal, &health);
     serving.await;
     Ok(())
 }
 
-fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
+fn deps(config: Config, store: SharedStore, traces: Traces, health: health::Part) -> ApiDeps {
     tracing::info!(public = %config.public_addr, internal = %config.internal_addr, "api started");
     ApiDeps {
         store,
@@ -90,6 +93,7 @@ fn deps(config: Config, store: SharedStore, health: health::Part) -> ApiDeps {
         pass_keys: config.secrets.pass_keys,
         clock: Clock::system(),
         max_streams: config.max_streams,
+        traces,
         health,
     }
 }

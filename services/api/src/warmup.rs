@@ -63,7 +63,8 @@ async fn rehearse(room: &Room, id: &ItemId) -> Result<()> {
     open_line(room, id).await?;
     let people = (0..PEOPLE).map(|n| UserId::parse(&format!("warm-up-{n}")));
     let people: Vec<UserId> = people.collect::<std::result::Result<_, _>>()?;
-    let joined = try_join_all(people.into_iter().map(|user| room.join(id, user, None))).await?;
+    let joined =
+        try_join_all(people.into_iter().map(|user| room.join(id, user, None, None))).await?;
     let tickets: Vec<Ticket> = joined.into_iter().map(|(_, ticket)| ticket).collect();
     for ticket in tickets.iter().cycle().take(POLLS) {
         rehearse_poll(room, id, &ticket.token).await?;

@@ -25,7 +25,7 @@ use daegi_kafka::EmbeddedBroker;
 use daegi_neighbours::Kafka;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig};
+use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig, Traces};
 use daegi_scheduler::{SchedulerDeps, Seeds};
 use daegi_store::SharedStore;
 
@@ -120,12 +120,14 @@ fn start(
     parts: Parts,
     shutdown: &Shutdown,
 ) -> Started<Api> {
+    let traces = Traces::start(config, shutdown);
     let api = ApiDeps {
         store: store.clone(),
         ticket_keys: config.secrets.ticket_keys.clone(),
         pass_keys: config.secrets.pass_keys.clone(),
         clock: clock.clone(),
         max_streams: config.max_streams,
+        traces: traces.clone(),
         health: parts.api,
     };
     let consumer = ConsumerDeps {
@@ -135,7 +137,7 @@ fn start(
         health: parts.consumer,
     };
     let Api { public, internal } = daegi_api::start(api, shutdown);
-    let scheduler = SchedulerDeps::new(config, store, clock, parts.scheduler)?;
+    let scheduler = SchedulerDeps::new(config, store, clock, traces, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
     daegi_consumer::start(daegi_consumer::source(config), consumer, shutdown).map_err(at_start)?;
     Ok(Api { public, internal: internal.merge(admin) })

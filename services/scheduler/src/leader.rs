@@ -47,7 +47,7 @@ impl Leader {
     #[must_use]
     pub fn new(deps: SchedulerDeps, leadership: Arc<Leadership>) -> Self {
         Self {
-            relay: Relay::new(deps.store.clone(), deps.outlet),
+            relay: Relay::new(deps.store.clone(), deps.outlet).traced(deps.traces),
             store: deps.store,
             clock: deps.clock,
             health: deps.health,

@@ -39,7 +39,7 @@ use std::time::Duration;
 use axum::Router;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, Replaceable, guarded, serve};
-use daegi_runtime::{AdminToken, Clock, Config, Health, Shutdown};
+use daegi_runtime::{AdminToken, Clock, Config, Health, Shutdown, Traces};
 use daegi_store::SharedStore;
 use tokio::net::TcpListener;
 
@@ -69,6 +69,8 @@ pub struct SchedulerDeps {
     pub outbox_max: u64,
     /// Where events go.
     pub outlet: Outlet,
+    /// Makes spans of events, unless it is off.
+    pub traces: Traces,
 }
 
 /// Starts to lead or stand by, and returns the admin API and the console for the internal
@@ -108,7 +110,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     };
     let clock = Clock::system();
     seeds.plant(&*store, clock.now_ms()).await?;
-    let deps = SchedulerDeps::new(&config, store, clock, part)?;
+    let traces = Traces::start(&config, &shutdown);
+    let deps = SchedulerDeps::new(&config, store, clock, traces, part)?;
     door.replace(guarded(health.router().merge(start(deps, &shutdown))));
     serving.await;
     Ok(())
@@ -123,6 +126,7 @@ impl SchedulerDeps {
         config: &Config,
         store: SharedStore,
         clock: Clock,
+        traces: Traces,
         health: Part,
     ) -> Result<Self, Error> {
         Ok(Self {
@@ -133,6 +137,7 @@ impl SchedulerDeps {
             lease: config.lease,
             outbox_max: config.outbox_max,
             outlet: Outlet::of(config)?,
+            traces,
         })
     }
 }

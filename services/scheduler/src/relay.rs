@@ -7,10 +7,12 @@
 mod drain;
 mod outlet;
 mod recent;
+mod spans;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use daegi_runtime::Traces;
 use daegi_store::SharedStore;
 use futures_util::future::join_all;
 use metrics::counter;
@@ -34,6 +36,7 @@ pub struct Relay {
     store: SharedStore,
     outlet: Outlet,
     recent: Arc<Recent>,
+    traces: Traces,
 }
 
 /// Why events are still in the outbox. The messages stay the same while the trouble does, so
@@ -54,7 +57,14 @@ impl Relay {
     pub fn new(store: SharedStore, outlet: Outlet) -> Self {
         // From the start, so that an alert can tell none from nobody knows.
         counter!(meters::RELAY_FAILED).increment(0);
-        Self { store, outlet, recent: Arc::default() }
+        Self { store, outlet, recent: Arc::default(), traces: Traces::default() }
+    }
+
+    /// The same, and events are spans of their tickets' traces.
+    #[must_use]
+    pub fn traced(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
     }
 
     /// What it published lately.
@@ -117,7 +127,8 @@ impl Relay {
     /// One stretch of a partition: from its oldest event on, as far as it goes.
     async fn drain(&self, partition: u16) -> Result<usize, RelayError> {
         let passage = self.outlet.open();
-        let drained = Drain::new(&*self.store, &passage, &self.recent, partition).run().await;
+        let drain = Drain::new(&*self.store, &passage, &self.recent, &self.traces, partition);
+        let drained = drain.run().await;
         if let Err(RelayError::Kafka(error)) = &drained {
             counter!(meters::RELAY_FAILED).increment(1);
             tracing::debug!(%error, "not published");

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
-use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, TicketKeys, Topic, TopicName, Topics};
+use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, Ratio, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
-use super::{AdminToken, ConfigError, Role, source};
+use super::{AdminToken, Collector, ConfigError, Role, source};
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
@@ -117,6 +117,16 @@ pub(super) struct Options {
     /// How logs are written.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = value::log_format)]
     pub(super) log_format: LogFormat,
+
+    /// Where traces go: the base address of a collector that takes OTLP over HTTP, such as
+    /// `http://localhost:4318`. Without one there are none.
+    #[arg(long, value_name = "URL", value_parser = Collector::parse)]
+    pub(super) otlp_endpoint: Option<Collector>,
+
+    /// Which share of all tickets is traced, from 0 to 1. The same in the whole fleet, or traces
+    /// have holes.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value = "0.01")]
+    pub(super) trace_ratio: Ratio,
 
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]

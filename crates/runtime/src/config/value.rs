@@ -51,6 +51,10 @@ pub enum BadValue {
     TlsUnsupported,
     #[error("must be embedded, off or host:port,…")]
     UnknownKafka,
+    #[error("must be the http:// address of a collector, such as http://localhost:4318")]
+    UnknownCollector,
+    #[error("https:// is not supported, give the http:// address of a collector nearby")]
+    CollectorTls,
     #[error("must be text or json")]
     UnknownLogFormat,
     #[error("must be true or false")]

@@ -23,6 +23,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.log, "info");
     assert_eq!(config.log_format, LogFormat::Text);
+    assert_eq!(config.otlp_endpoint, None);
+    assert_eq!(config.trace_ratio, "0.01".parse().unwrap());
     assert_eq!(config.seed_items, None);
     assert!(!config.demo);
 }

@@ -8,3 +8,4 @@ mod secrets;
 mod server;
 mod shutdown;
 mod support;
+mod traces;

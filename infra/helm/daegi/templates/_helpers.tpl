@@ -45,6 +45,12 @@ drain, and two seconds to settle. */}}
 - name: DAEGI_LOG_FORMAT
   value: {{ .root.Values.log.format | quote }}
 {{- /* Each role gets what it needs, and no more. */}}
+{{- if and .root.Values.tracing.endpoint (ne .role "consumer") }}
+- name: DAEGI_OTLP_ENDPOINT
+  value: {{ .root.Values.tracing.endpoint | quote }}
+- name: DAEGI_TRACE_RATIO
+  value: {{ .root.Values.tracing.ratio | quote }}
+{{- end }}
 {{- $secrets := get (dict "api" (dict "TICKET_SECRETS" "ticket-secrets" "PASS_KEY" "pass-key")
   "scheduler" (dict "TICKET_SECRETS" "ticket-secrets" "ADMIN_TOKEN" "admin-token")
   "consumer" (dict "TICKET_SECRETS" "ticket-secrets")) .role }}

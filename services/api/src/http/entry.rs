@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use daegi_runtime::http::JsonBody;
 
-use super::presented::OfItem;
+use super::presented::{OfItem, Traced};
 use crate::error::{Error, Result};
 use crate::room::{Presented, Proof, Room};
 use crate::wire::{Complete, Completed, Verdict, Verify};
@@ -26,10 +26,11 @@ pub(crate) async fn verify(
 /// `POST …/entry/complete`
 pub(crate) async fn complete(
     State(room): State<Arc<Room>>,
+    Traced(begun): Traced,
     OfItem(item): OfItem,
     JsonBody(body): JsonBody<Complete>,
 ) -> Result<Json<Completed>> {
     let presented = Presented { item, token: body.token, user: None };
-    let released = room.complete(&presented).await?;
+    let released = room.complete(&presented, begun.as_ref()).await?;
     Ok(Json(Completed { released }))
 }

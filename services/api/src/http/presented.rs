@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -7,6 +8,7 @@ use axum::http::request::Parts;
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
 use daegi_runtime::http::PathParams;
+use daegi_runtime::traces::Begun;
 
 use crate::Error;
 use crate::room::{Presented, Room};
@@ -24,6 +26,17 @@ pub(crate) struct UserHeader(pub(crate) Option<UserId>);
 
 /// The token of a person who joins again, if they present it.
 pub(crate) struct HeldToken(pub(crate) Option<String>);
+
+/// When the request began, for its span; nothing where traces are off.
+pub(crate) struct Traced(pub(crate) Option<Begun>);
+
+impl FromRequestParts<Arc<Room>> for Traced {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, room: &Arc<Room>) -> Result<Self, Infallible> {
+        Ok(Self(room.traces.begin(&parts.headers)))
+    }
+}
 
 impl FromRequestParts<Arc<Room>> for HeldToken {
     type Rejection = Problem;

@@ -10,7 +10,7 @@ use daegi_domain::UserId;
 use daegi_runtime::Problem;
 use daegi_runtime::http::{JsonBody, QueryParams};
 
-use super::presented::{HeldToken, OfItem, UserHeader};
+use super::presented::{HeldToken, OfItem, Traced, UserHeader};
 use crate::error::{Error, Result};
 use crate::room::{Presented, Room};
 use crate::wire::{Join, Ticket, Wait};
@@ -18,13 +18,14 @@ use crate::wire::{Join, Ticket, Wait};
 /// `POST …/waiting-queue`
 pub(crate) async fn join(
     State(room): State<Arc<Room>>,
+    Traced(begun): Traced,
     OfItem(item): OfItem,
     UserHeader(named): UserHeader,
     HeldToken(token): HeldToken,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let user = one_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
-    let (new, ticket) = room.join(&item, user, token.as_deref()).await?;
+    let (new, ticket) = room.join(&item, user, token.as_deref(), begun.as_ref()).await?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, answer(&ticket)).into_response())
 }
@@ -46,9 +47,10 @@ pub(crate) async fn poll(
 /// `DELETE …/waiting-queue/{token}`
 pub(crate) async fn leave(
     State(room): State<Arc<Room>>,
+    Traced(begun): Traced,
     presented: Presented,
 ) -> Result<StatusCode> {
-    room.leave(&presented).await?;
+    room.leave(&presented, begun.as_ref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use daegi_domain::{ItemId, Language, LineState, Look, UserId};
 use daegi_runtime::http::{Asset, PathParams};
 
-use super::presented::OfItem;
+use super::presented::{OfItem, Traced};
 use crate::error::{Error, Result};
 use crate::room::{Face, Presented, Room};
 use crate::wait_page::{self, Page, Standing};
@@ -83,6 +83,7 @@ async fn find(room: &Room, item: &ItemId, headers: &HeaderMap) -> (Option<Face>,
 /// link previews and crawlers send as well.
 pub(crate) async fn join(
     State(room): State<Arc<Room>>,
+    Traced(begun): Traced,
     OfItem(item): OfItem,
     headers: HeaderMap,
 ) -> Result<Response> {
@@ -95,7 +96,7 @@ pub(crate) async fn join(
     let home = [(LOCATION, format!("/wait/{item}")), (CACHE_CONTROL, "no-store".to_owned())];
     // Whatever went wrong, the page says so.
     let token = held.as_ref().map(|held| held.token.as_str());
-    let joined = room.join(&item, user, token).await.ok();
+    let joined = room.join(&item, user, token, begun.as_ref()).await.ok();
     let mut answer = (StatusCode::SEE_OTHER, home).into_response();
     if let Some((_, ticket)) = joined {
         let cookie = cookie(&item, &ticket.token, &headers);

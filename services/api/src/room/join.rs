@@ -1,4 +1,5 @@
 use daegi_domain::{EndReason, ItemId, Ticket, UserId};
+use daegi_runtime::traces::{Begun, Call};
 use daegi_store::Joined;
 
 use super::answer::Found;
@@ -15,19 +16,25 @@ impl Room {
         item: &ItemId,
         user: UserId,
         token: Option<&str>,
+        begun: Option<&Begun>,
     ) -> Result<(bool, wire::Ticket)> {
         let held = token.and_then(|token| self.ticket_keys.verify(item, token).ok());
         if let Some(ticket) = held.filter(|ticket| ticket.user == user) {
             self.remember(&ticket).await?;
         }
-        let joined = self.join_line(item, user).await;
+        let joined = self.join_line(item, user, begun).await;
         if !item.is_reserved() {
             self.meters.joined(joined.as_ref().map(|(new, _)| *new));
         }
         joined
     }
 
-    async fn join_line(&self, item: &ItemId, user: UserId) -> Result<(bool, wire::Ticket)> {
+    async fn join_line(
+        &self,
+        item: &ItemId,
+        user: UserId,
+        begun: Option<&Begun>,
+    ) -> Result<(bool, wire::Ticket)> {
         let known = async {
             let line = self.lines.view(item).await?;
             let view = line.fresh().await?;
@@ -40,7 +47,12 @@ impl Room {
                 let ticket = Ticket { item: item.clone(), user, number };
                 let token = self.ticket_keys.token(&ticket);
                 let found = Found::of(place, self.clock.now_ms());
-                Ok((new, self.ticket_json(&ticket, token, &view, found)))
+                let answer = self.ticket_json(&ticket, token, &view, found);
+                // Whoever joins again has a ticket with a trace that began before.
+                if let Some(begun) = begun.filter(|_| new) {
+                    self.traces.answered(Call::Join, item, number, begun);
+                }
+                Ok((new, answer))
             }
         }
     }
@@ -53,7 +65,7 @@ impl Room {
     }
 
     /// Leaves the line or gives the entry back. Leaving twice is leaving.
-    pub(crate) async fn leave(&self, presented: &Presented) -> Result<()> {
+    pub(crate) async fn leave(&self, presented: &Presented, begun: Option<&Begun>) -> Result<()> {
         let Ticket { item, user, number } = self.believe(presented)?;
         let now = self.clock.now_ms();
         in_time("leave", self.store.leave(&item, &user, number, now)).await?;
@@ -61,14 +73,25 @@ impl Room {
             // So that the person's next poll at this pod knows. If it fails, they have left anyway.
             let _ = in_a_second(line.refreshed()).await;
         }
+        if let Some(begun) = begun {
+            self.traces.answered(Call::Leave, &item, number, begun);
+        }
         Ok(())
     }
 
     /// The order was placed: ends the entry. Says whether this call did.
-    pub(crate) async fn complete(&self, presented: &Presented) -> Result<bool> {
+    pub(crate) async fn complete(
+        &self,
+        presented: &Presented,
+        begun: Option<&Begun>,
+    ) -> Result<bool> {
         let Ticket { item, user, number } = self.believe(presented)?;
         let now = self.clock.now_ms();
         let done = self.store.complete(&item, &user, number, EndReason::Completed, now);
-        in_time("complete", done).await
+        let released = in_time("complete", done).await?;
+        if let Some(begun) = begun {
+            self.traces.answered(Call::Complete, &item, number, begun);
+        }
+        Ok(released)
     }
 }

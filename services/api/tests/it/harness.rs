@@ -9,7 +9,7 @@ use axum::response::Response;
 use daegi_api::{Api, ApiDeps};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::http::{Guarded, guarded};
-use daegi_runtime::{Clock, Health, Shutdown};
+use daegi_runtime::{Clock, Health, Shutdown, Traces};
 use daegi_store::Store;
 use daegi_testkit::eventually;
 use http_body_util::BodyExt;
@@ -75,6 +75,7 @@ impl World {
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
             max_streams: MAX_STREAMS,
+            traces: Traces::default(),
             health: health.part("api"),
         };
         let Api { public, internal } = daegi_api::start(deps, &shutdown);

@@ -23,3 +23,4 @@ mod restart;
 mod room;
 mod sale;
 mod tokens;
+mod traces;

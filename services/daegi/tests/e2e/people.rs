@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use daegi_domain::{ItemChange, ItemId, ItemName, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{Clock, Health, Shutdown};
+use daegi_runtime::{Clock, Health, Shutdown, Traces};
 use daegi_store::{RedisStore, SharedStore, Store};
 use futures_util::{StreamExt, stream};
 
@@ -60,8 +60,16 @@ impl Pod {
         let shutdown = Shutdown::new();
         let health = Health::new(&shutdown).part("api");
         let (ticket_keys, pass_keys) = (TicketKeys::generate(), PassKeys::generate());
-        let max_streams = 0;
-        let deps = daegi_api::ApiDeps { store, ticket_keys, pass_keys, clock, max_streams, health };
+        let (max_streams, traces) = (0, Traces::default());
+        let deps = daegi_api::ApiDeps {
+            store,
+            ticket_keys,
+            pass_keys,
+            clock,
+            max_streams,
+            traces,
+            health,
+        };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -28,6 +28,8 @@ fn a_bad_value_is_one_line_and_exit_64() {
         (vec!["--store", "redis+cluster://a:port"], "host:port"),
         (vec!["--kafka", "broker"], "--kafka"),
         (vec!["--ticket-secrets", "1:abc"], "--ticket-secrets"),
+        (vec!["--otlp-endpoint", "collector:4318"], "http://"),
+        (vec!["--trace-ratio", "1.5"], "from 0 to 1"),
         (vec!["--pass-key", "/no/such/file"], "--pass-key"),
         (vec!["--nonsense"], "--nonsense"),
     ] {

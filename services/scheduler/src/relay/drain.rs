@@ -6,11 +6,14 @@
 use std::collections::VecDeque;
 
 use daegi_kafka::Handed;
+use daegi_runtime::Traces;
+use daegi_runtime::traces::Span;
 use daegi_store::{OutboxBatch, Store};
 
 use super::RelayError;
 use super::outlet::{Passage, Told};
 use super::recent::Recent;
+use super::spans;
 
 /// About how many events are read at once. A batch holds up to 250 of them, or one.
 const EVENTS: usize = 1_000;
@@ -33,6 +36,7 @@ pub(super) struct Drain<'a> {
     store: &'a dyn Store,
     passage: &'a Passage<'a>,
     recent: &'a Recent,
+    traces: &'a Traces,
     partition: u16,
     on_their_way: VecDeque<Parcel>,
     /// Events that are confirmed and removed.
@@ -44,6 +48,8 @@ struct Parcel {
     ids: Vec<String>,
     events: usize,
     told: Told,
+    /// Those of the events that are traced.
+    spans: Vec<Span>,
     handed: Handed,
 }
 
@@ -52,9 +58,10 @@ impl<'a> Drain<'a> {
         store: &'a dyn Store,
         passage: &'a Passage<'a>,
         recent: &'a Recent,
+        traces: &'a Traces,
         partition: u16,
     ) -> Self {
-        Self { store, passage, recent, partition, on_their_way: VecDeque::new(), done: 0 }
+        Self { store, passage, recent, traces, partition, on_their_way: VecDeque::new(), done: 0 }
     }
 
     /// Goes on until the outbox was found empty, and says how many events left it.
@@ -105,11 +112,12 @@ impl<'a> Drain<'a> {
     }
 
     async fn pass_on(&mut self, batches: Vec<OutboxBatch>) -> Result<(), RelayError> {
-        let handed = self.passage.hand_over(&batches).await?;
+        let handed = self.passage.hand_over(&batches, self.traces).await?;
         self.recent.note(&batches);
         let (told, events) = (Told::of(&batches), events(&batches));
+        let spans = spans::begun(self.traces, &batches);
         let ids = batches.into_iter().map(|batch| batch.id).collect();
-        self.on_their_way.push_back(Parcel { ids, events, told, handed });
+        self.on_their_way.push_back(Parcel { ids, events, told, spans, handed });
         Ok(())
     }
 
@@ -117,6 +125,7 @@ impl<'a> Drain<'a> {
     async fn settle(&mut self, parcel: Parcel) -> Result<(), RelayError> {
         parcel.handed.confirmed().await?;
         self.passage.count(&parcel.told);
+        parcel.spans.into_iter().for_each(|span| self.traces.end(span));
         self.store.outbox_ack(self.partition, &parcel.ids).await?;
         self.done += parcel.events;
         Ok(())

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use daegi_domain::{
     ItemId, LineEvent, Ticket, TicketKeys, TokenActivated, TokenClosed, Topic, Topics,
 };
-use daegi_kafka::record::{EPOCH, SEQUENCE};
+use daegi_kafka::record::{EPOCH, SEQUENCE, TRACEPARENT};
 use daegi_kafka::{Handed, Publisher, Record, Result, Stretch};
-use daegi_runtime::Config;
+use daegi_runtime::{Config, Traces};
 use daegi_store::OutboxBatch;
 use metrics::counter;
 
+use super::spans::context;
 use crate::meters;
 
 /// Where events go.
@@ -95,11 +96,17 @@ impl Outlet {
 
 impl Passage<'_> {
     /// Sends events on their way, behind those of earlier calls.
-    pub(super) async fn hand_over(&self, batches: &[OutboxBatch]) -> Result<Handed> {
+    pub(super) async fn hand_over(
+        &self,
+        batches: &[OutboxBatch],
+        traces: &Traces,
+    ) -> Result<Handed> {
         match self {
             Self::Nowhere => Ok(Handed::default()),
             Self::Ear(ear) => (ear.0)(batches).map(|()| Handed::default()),
-            Self::Kafka(bridge, stretch) => stretch.hand_over(bridge.records(batches)).await,
+            Self::Kafka(bridge, stretch) => {
+                stretch.hand_over(bridge.records(batches, traces)).await
+            }
         }
     }
 
@@ -138,11 +145,19 @@ impl Told {
 }
 
 impl Bridge {
-    fn records(&self, batches: &[OutboxBatch]) -> impl Iterator<Item = Result<Record>> {
+    fn records(
+        &self,
+        batches: &[OutboxBatch],
+        traces: &Traces,
+    ) -> impl Iterator<Item = Result<Record>> {
         told(batches).map(|(batch, place, event)| {
             let record = self.record(&batch.item, event)?.with(SEQUENCE, &sequence(batch, place));
-            Ok(match batch.epoch {
+            let record = match batch.epoch {
                 Some(epoch) => record.with(EPOCH, &epoch.0.to_string()),
+                None => record,
+            };
+            Ok(match context(traces, &batch.item, event) {
+                Some(context) => record.with(TRACEPARENT, &context.to_string()),
                 None => record,
             })
         })
@@ -166,7 +181,9 @@ impl Bridge {
 }
 
 /// Events that others are told of, in order: a pod's warm-up is nobody else's business.
-fn told(batches: &[OutboxBatch]) -> impl Iterator<Item = (&OutboxBatch, usize, &LineEvent)> {
+pub(super) fn told(
+    batches: &[OutboxBatch],
+) -> impl Iterator<Item = (&OutboxBatch, usize, &LineEvent)> {
     let public = batches.iter().filter(|batch| !batch.item.is_reserved());
     public.flat_map(|batch| {
         batch.events.iter().enumerate().map(move |(place, event)| (batch, place, event))

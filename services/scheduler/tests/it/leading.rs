@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_runtime::health::Health;
-use daegi_runtime::{AdminToken, Clock, Shutdown};
+use daegi_runtime::{AdminToken, Clock, Shutdown, Traces};
 use daegi_scheduler::{Leader, Leadership, Outlet, SchedulerDeps};
 use daegi_store::{Epoch, SharedStore};
 use daegi_testkit::eventually;
@@ -33,6 +33,7 @@ impl Replica {
             lease: Duration::from_millis(600),
             outbox_max: OUTBOX_MAX,
             outlet: Outlet::Nowhere,
+            traces: Traces::default(),
         };
         let leader = Leader::new(deps, leadership.clone());
         shutdown.spawn("leader", leader.run(shutdown.clone()));

@@ -1,0 +1,114 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use daegi_domain::{ItemId, Number, SpanId, Step, TraceContext, TraceId};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::trace::v1::Span as Message;
+use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
+
+use super::any_span;
+
+/// The flag of a context that is kept, as `traceparent` has it.
+const SAMPLED: u32 = 1;
+
+/// One thing that happened to a ticket, as OTLP writes it.
+#[derive(Debug, Clone)]
+pub struct Span(pub(super) Message);
+
+impl Span {
+    /// A step of a ticket. Everything that follows the join hangs from it.
+    pub(super) fn begin(
+        step: Step,
+        trace: TraceId,
+        item: &ItemId,
+        number: Number,
+        at: SystemTime,
+    ) -> Self {
+        let own = step.span(item, number);
+        let (kind, parent) = match step {
+            Step::Join => (SpanKind::Server, None),
+            Step::Activate | Step::Close => {
+                (SpanKind::Producer, Some(Step::Join.span(item, number)))
+            }
+        };
+        Self::new(step.name(), kind, (trace, own, parent), at).of(item, number)
+    }
+
+    /// Something that was asked for, perhaps more than once.
+    pub(super) fn ask(
+        name: &str,
+        trace: TraceId,
+        item: &ItemId,
+        number: Number,
+        at: SystemTime,
+    ) -> Self {
+        let ids = (trace, any_span(), Some(Step::Join.span(item, number)));
+        Self::new(name, SpanKind::Server, ids, at).of(item, number)
+    }
+
+    fn new(
+        name: &str,
+        kind: SpanKind,
+        (trace, own, parent): (TraceId, SpanId, Option<SpanId>),
+        at: SystemTime,
+    ) -> Self {
+        Self(Message {
+            trace_id: trace.0.to_be_bytes().into(),
+            span_id: own.0.to_be_bytes().into(),
+            parent_span_id: parent.map(|id| id.0.to_be_bytes().into()).unwrap_or_default(),
+            flags: SAMPLED,
+            name: name.to_owned(),
+            kind: kind.into(),
+            start_time_unix_nano: nanos(at),
+            ..Message::default()
+        })
+    }
+
+    fn of(self, item: &ItemId, number: Number) -> Self {
+        self.with("daegi.item", item.as_str()).with_number("daegi.number", number.0)
+    }
+
+    /// The same with something said about it. Nothing that tells who the person is.
+    #[must_use]
+    pub fn with(self, key: &str, text: &str) -> Self {
+        self.attribute(key, Value::StringValue(text.to_owned()))
+    }
+
+    /// The same with a number said about it.
+    #[must_use]
+    pub fn with_number(self, key: &str, number: u64) -> Self {
+        self.attribute(key, Value::IntValue(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+
+    fn attribute(mut self, key: &str, value: Value) -> Self {
+        self.0.attributes.push(attribute(key, value));
+        self
+    }
+
+    /// A link and not a parent: the caller's trace ends with its request, the ticket's goes on.
+    pub(super) fn linked(mut self, caller: Option<&TraceContext>) -> Self {
+        self.0.links.extend(caller.map(|caller| Link {
+            trace_id: caller.trace.0.to_be_bytes().into(),
+            span_id: caller.span.0.to_be_bytes().into(),
+            flags: u32::from(caller.sampled),
+            ..Link::default()
+        }));
+        self
+    }
+
+    /// Clocks of two machines may differ, and nothing ends before it begins.
+    pub(super) fn ended(mut self, at: SystemTime) -> Self {
+        self.0.end_time_unix_nano = nanos(at).max(self.0.start_time_unix_nano);
+        self
+    }
+}
+
+pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
+    let value = Some(AnyValue { value: Some(value) });
+    KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+}
+
+fn nanos(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
