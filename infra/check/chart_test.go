@@ -99,6 +99,8 @@ func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
 		"ingress: { enabled: true }":               "minItems",
 		"env: { DAEGI_STORE: 'redis://other' }":    "DAEGI_STORE",
 		"env: { TICK_MS: '50' }":                   "TICK_MS",
+		"tracing: { endpoint: 'https://x:4318' }":  "pattern",
+		"tracing: { ratio: 2 }":                    "maximum",
 		"secrets: { create: true }":                "ticketSecrets",
 		"store: { fromSecret: { name: 'redis' } }": "key",
 	} {

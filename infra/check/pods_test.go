@@ -66,6 +66,22 @@ func TestEveryVariableIsAnOptionOfTheBinary(t *testing.T) {
 	})
 }
 
+// Of all values only the full ones name a collector, and the consumer makes no spans.
+func TestTracesAreOffUnlessACollectorIsNamed(t *testing.T) {
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		container := deployment.Spec.Template.Spec.Containers[0]
+		values := environment(container)
+		endpoint, ratio := values["DAEGI_OTLP_ENDPOINT"], values["DAEGI_TRACE_RATIO"]
+		traced := strings.Contains(t.Name(), "/full") && container.Name != "consumer"
+		if traced && (endpoint != "http://otel-collector.monitoring:4318" || ratio != "0.001") {
+			t.Errorf("traces go to %q, %q of them", endpoint, ratio)
+		}
+		if !traced && endpoint+ratio != "" {
+			t.Errorf("nobody asked for traces to %q, %q of them", endpoint, ratio)
+		}
+	})
+}
+
 func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
 	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
 		pod := deployment.Spec.Template.Spec

@@ -47,6 +47,29 @@ pub(super) struct Export {
     lost: Counter,
 }
 
+/// A collector that is away, told once, and asked more and more rarely.
+#[derive(Default)]
+struct Outage {
+    pause: Duration,
+}
+
+impl Outage {
+    /// How long to leave it alone.
+    fn met(&mut self, reason: &str) -> Duration {
+        if self.pause.is_zero() {
+            tracing::warn!(reason, "the collector takes no spans, they are lost");
+        }
+        self.pause = (self.pause * 2).clamp(PACE, LONGEST);
+        self.pause
+    }
+
+    fn over(&mut self) {
+        if !std::mem::take(&mut self.pause).is_zero() {
+            tracing::info!("the collector takes spans again");
+        }
+    }
+}
+
 impl Export {
     pub(super) fn new(collector: &Collector, service: &str, spans: mpsc::Receiver<Span>) -> Self {
         Self {
@@ -61,11 +84,11 @@ impl Export {
     }
 
     /// Sends until nobody can make spans any more. When the process ends that is soon; whoever
-    /// holds on for longer than the drain is not waited for.
+    /// holds on for longer than the drain is not waited for: the process would not, either.
     pub(super) async fn run(mut self, stop: CancellationToken, drain: Duration) {
         let overdue = async {
             stop.cancelled().await;
-            tokio::time::sleep(drain).await;
+            tokio::time::sleep(drain + LAST_PATIENCE).await;
         };
         tokio::select! {
             () = self.deliver(&stop) => {}
@@ -74,29 +97,20 @@ impl Export {
     }
 
     async fn deliver(&mut self, stop: &CancellationToken) {
-        let (mut batch, mut pause) = (Vec::new(), Duration::ZERO);
+        let (mut batch, mut outage) = (Vec::new(), Outage::default());
         while self.gather(&mut batch, stop).await {
             let spans = batch.len() as u64;
-            match self.send(std::mem::take(&mut batch), stop).await {
-                Ok(()) => {
-                    self.sent.increment(spans);
-                    if !pause.is_zero() {
-                        tracing::info!("the collector takes spans again");
-                        pause = Duration::ZERO;
-                    }
-                }
-                Err(reason) => {
-                    self.lost.increment(spans);
-                    if pause.is_zero() {
-                        tracing::warn!(reason, "the collector takes no spans, they are lost");
-                    }
-                    if stop.is_cancelled() {
-                        return self.lose_the_rest();
-                    }
-                    pause = (pause * 2).clamp(PACE, LONGEST);
-                    stop.run_until_cancelled(tokio::time::sleep(pause)).await;
-                }
+            let Err(reason) = self.send(std::mem::take(&mut batch), stop).await else {
+                self.sent.increment(spans);
+                outage.over();
+                continue;
+            };
+            self.lost.increment(spans);
+            let pause = outage.met(&reason);
+            if stop.is_cancelled() {
+                return self.lose_the_rest();
             }
+            stop.run_until_cancelled(tokio::time::sleep(pause)).await;
         }
     }
 

@@ -15,7 +15,9 @@ const MANY: u64 = 10_000;
 
 fn traces(endpoint: &str, shutdown: &Shutdown) -> Traces {
     let args = ["--otlp-endpoint", endpoint, "--trace-ratio", "1"];
-    Traces::start(&parse(Role::AllInOne, &args, &[]).unwrap(), shutdown)
+    let config = parse(Role::AllInOne, &args, &[]).unwrap();
+    telemetry::init(&config);
+    Traces::start(&config, shutdown)
 }
 
 fn join(traces: &Traces, begun: &Begun, number: u64) {
@@ -41,7 +43,6 @@ fn without_a_collector_there_is_nothing() {
 
 #[tokio::test]
 async fn nobody_waits_for_a_collector_that_is_away() {
-    telemetry::render();
     let (shutdown, listener) = (Shutdown::new(), TcpListener::bind("127.0.0.1:0").await.unwrap());
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use daegi_domain::{Topics, TraceContext};
 use daegi_kafka::EmbeddedBroker;
 use daegi_testkit::{Reader, free_port};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::member::Fleet;
@@ -46,7 +46,10 @@ async fn a_ticket_is_one_trace_over_two_processes_and_kafka() {
 
     let line = format!("{}/api/v1/item/concert/waiting-queue", api.public);
     let join = fleet.http.post(line).header("user-id", USER).header("traceparent", CALLER);
+    let again = join.try_clone().unwrap();
     let ticket: Value = join.send().await.unwrap().json().await.unwrap();
+    // Whoever joins again has their ticket already, and it has its span.
+    assert_eq!(again.send().await.unwrap().status(), StatusCode::OK);
     let activated = traceparent(&broker, "token.activated").await;
     let complete = format!("{}/internal/v1/item/concert/entry/complete", api.internal);
     let complete = fleet.http.post(complete).json(&json!({ "token": ticket["token"] }));
