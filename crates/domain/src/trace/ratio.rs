@@ -26,8 +26,10 @@ impl FromStr for Ratio {
 
     fn from_str(text: &str) -> Result<Self, RatioError> {
         let share: f64 = text.parse().map_err(|_| RatioError)?;
-        let is_share = (0.0..=1.0).contains(&share);
-        is_share.then(|| Self((share * (1_u64 << 63) as f64) as u64)).ok_or(RatioError)
+        if !(0.0..=1.0).contains(&share) {
+            return Err(RatioError);
+        }
+        Ok(Self((share * (1_u64 << 63) as f64) as u64))
     }
 }
 

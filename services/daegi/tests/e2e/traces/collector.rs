@@ -64,7 +64,7 @@ impl Collector {
 
     fn spans(&self) -> Vec<Heard> {
         let bodies = self.bodies.lock().unwrap();
-        let requests = bodies.iter().map(|body| decoded(body));
+        let requests = bodies.iter().map(decoded);
         let resources = requests.flat_map(|request| request.resource_spans);
         resources
             .flat_map(|resource| {
