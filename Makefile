@@ -23,9 +23,9 @@ fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLE
 
 CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
 
-chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=180 PEOPLE=5000
+chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=180 PEOPLE=5000 REDIS=one|sentinel|cluster
 	cargo build --locked $(CHAOS_BINARIES)
-	$(or $(CARGO_TARGET_DIR),target)/debug/daegi-chaos run --seed $(or $(SEED),1) --seconds $(or $(SECONDS),180) --people $(or $(PEOPLE),5000)
+	$(or $(CARGO_TARGET_DIR),target)/debug/daegi-chaos run --seed $(or $(SEED),1) --seconds $(or $(SECONDS),180) --people $(or $(PEOPLE),5000) --redis $(or $(REDIS),one)
 
 chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
 	chaos/bugs/show.sh $(BUGS)

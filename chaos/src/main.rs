@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use daegi_chaos::nemesis::{self, Planned};
-use daegi_chaos::run::{Options, SIZE, picture_of, run};
+use daegi_chaos::run::{Options, SIZE, Servers, Shape, picture_of, run};
 use daegi_chaos::{History, check, picture, soak};
-use daegi_testkit::{Kafka, Redis};
+use daegi_testkit::Kafka;
 
 /// Breaks a fleet while people wait, and judges what happened.
 #[derive(Debug, Parser)]
@@ -33,6 +33,9 @@ enum What {
         /// How many people come.
         #[arg(long, default_value_t = 1_500)]
         people: usize,
+        /// How Redis is run. Where it has replicas, masters fail over, and nothing else breaks.
+        #[arg(long, value_enum, default_value_t = Shape::One)]
+        redis: Shape,
         /// Where the history, the picture and the logs go.
         #[arg(long, default_value = "target/chaos")]
         out: PathBuf,
@@ -68,9 +71,11 @@ enum What {
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let history = match Args::parse().what {
-        What::Run { seed, seconds, people, out } => {
-            let out = out.join(format!("seed-{seed}"));
-            let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
+        What::Run { seed, seconds, people, redis, out } => {
+            let shape = redis.to_possible_value().filter(|_| redis != Shape::One);
+            let shape = shape.map_or(String::new(), |shape| format!("{}-", shape.get_name()));
+            let out = out.join(format!("{shape}seed-{seed}"));
+            let (redis, kafka) = (Servers::start(redis).await?, Kafka::start().await?);
             run(&Options { seed, seconds, people, out }, redis, kafka).await?
         }
         What::Plan { seed, seconds } => return Ok(tell(&nemesis::plan(seed, seconds, SIZE))),
@@ -92,7 +97,7 @@ fn tell(plan: &[Vec<Planned>; 2]) -> ExitCode {
 
 #[expect(clippy::print_stdout, reason = "the result of the program")]
 async fn soaked(minutes: f64, rate: f64, out: &Path) -> anyhow::Result<ExitCode> {
-    let (redis, kafka) = (Redis::start_durable().await?, Kafka::start().await?);
+    let (redis, kafka) = (Servers::start(Shape::One).await?, Kafka::start().await?);
     let length = Duration::from_secs_f64(minutes * 60.0);
     let findings = soak::run(length, rate, out, redis, kafka).await?;
     println!("{findings}");

@@ -70,6 +70,17 @@ pub fn plan(seed: u64, seconds: u64, size: Size) -> [Vec<Planned>; 2] {
     [members, losses::among(servers, &mut chance, seconds)]
 }
 
+/// A master dies, its replica takes over, and whoever died comes back as the replica: nothing else, so
+/// that all that people feel is that.
+#[must_use]
+pub fn fail_overs(seed: u64, seconds: u64) -> [Vec<Planned>; 2] {
+    let mut chance = Rng::with_seed(seed);
+    let servers = sequence(&mut chance, seconds, (10_000, 16_000), |chance, _| {
+        (FaultKind::FailOver, Target::Redis, chance.u64(6_000..9_000))
+    });
+    [Vec::new(), servers]
+}
+
 fn sequence(
     chance: &mut Rng,
     seconds: u64,
@@ -133,6 +144,15 @@ mod tests {
         }
         let total: Duration = members.iter().map(|planned| planned.after + planned.lasts).sum();
         assert!(total <= Duration::from_secs(180));
+    }
+
+    #[test]
+    fn a_minute_brings_two_fail_overs_or_three_and_nothing_else() {
+        for seed in 0..200 {
+            let [members, servers] = fail_overs(seed, 60);
+            assert!(members.is_empty() && (2..=3).contains(&servers.len()), "seed {seed}");
+            assert!(servers.iter().all(|planned| planned.what == FaultKind::FailOver));
+        }
     }
 
     #[test]

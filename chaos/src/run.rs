@@ -8,6 +8,7 @@ pub(crate) mod person;
 pub(crate) mod pods;
 mod product;
 pub(crate) mod recorder;
+pub(crate) mod servers;
 pub(crate) mod stage;
 mod terms;
 mod witness;
@@ -16,13 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_testkit::{Cable, Kafka, Redis};
+use daegi_testkit::Kafka;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::history::{Entry, Setup};
-use crate::nemesis::plan;
+use crate::nemesis;
 use recorder::{Recorder, now};
+pub use servers::{Servers, Shape};
 pub use stage::SIZE;
 use stage::Stage;
 
@@ -42,12 +44,12 @@ pub struct Options {
     pub out: PathBuf,
 }
 
-/// Runs it on a Redis that keeps what it has acknowledged and a broker, both empty, and returns
-/// where the history is.
+/// Runs it on Redis and a broker, both empty, and returns where the history is. Where a replica can
+/// take over from a master, that is what happens, and nothing else.
 ///
 /// # Errors
 /// If the fleet cannot be started, or the history not be written.
-pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Result<PathBuf> {
+pub async fn run(options: &Options, redis: Servers, kafka: Kafka) -> anyhow::Result<PathBuf> {
     let path = options.out.join("history.jsonl");
     let logs = options.out.join("logs");
     // Terms are read from logs; those of an earlier run would be taken for terms of this one.
@@ -56,6 +58,10 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     }
     std::fs::create_dir_all(&logs)?;
     let recorder = Arc::new(Recorder::create(&path)?);
+    let plan = match redis.alone() {
+        Some(_) => nemesis::plan(options.seed, options.seconds, stage::SIZE),
+        None => nemesis::fail_overs(options.seed, options.seconds),
+    };
     let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
     let items = stage.put_items(&catalogue::KINDS).await;
     let ears = ears::listen(&stage.brokers().await, recorder.clone()).await?;
@@ -65,9 +71,9 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     let deadline = began + trouble + CALM;
     let product = product::announce(&stage, options.seed, began + trouble, recorder.clone());
     let crowd = crowd::Crowd::come(&stage, options, deadline, recorder.clone()).await?;
-    let cable = Cable::to(stage.redis.lock().await.port()).await?;
+    let bystander = stage.redis.lock().await.bystander().await?;
     let nemesis = async {
-        let (plan, end) = (plan(options.seed, options.seconds, stage::SIZE), began + trouble);
+        let end = began + trouble;
         faults::bring(&stage, plan, end, &recorder).await;
         tokio::time::sleep_until(end).await;
         let calm = now();
@@ -82,7 +88,7 @@ pub async fn run(options: &Options, redis: Redis, kafka: Kafka) -> anyhow::Resul
     };
     // A task of its own: it must not stand still with whoever waits for a process to end.
     let mut watching = JoinSet::new();
-    watching.spawn(witness::watch(stage.clone(), cable, recorder.clone()));
+    watching.spawn(witness::watch(stage.clone(), bystander, recorder.clone()));
     let calm = life.await?;
     watching.shutdown().await;
     ears.heard_all(deadline).await?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{ItemId, UserId};
-use daegi_testkit::{Kafka, Redis};
+use daegi_testkit::Kafka;
 use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -19,6 +19,7 @@ use crate::run::catalogue::{Kind, PLENTY};
 use crate::run::person::Person;
 use crate::run::pods::{Pods, Who};
 use crate::run::recorder::Recorder;
+use crate::run::servers::Servers;
 use crate::run::stage::Stage;
 pub use findings::Findings;
 use sample::Sample;
@@ -37,7 +38,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// How long those who are there when it ends have to go.
 const LAST_ORDERS: Duration = Duration::from_secs(30);
 
-/// Runs it, and leaves the samples and a picture in this directory.
+/// Runs it on a Redis that is alone, and leaves the samples and a picture in this directory.
 ///
 /// # Errors
 /// If the fleet cannot be started, or a file not be written.
@@ -45,7 +46,7 @@ pub async fn run(
     length: Duration,
     rate: f64,
     out: &Path,
-    redis: Redis,
+    redis: Servers,
     kafka: Kafka,
 ) -> anyhow::Result<Findings> {
     let logs = out.join("logs");

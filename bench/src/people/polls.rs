@@ -2,9 +2,8 @@
 //! hears of them.
 
 use super::arena::Arena;
-use super::wrk::Polls;
+use super::wrk::{Loads, Polls};
 use super::{Options, THOUSAND};
-use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
@@ -19,24 +18,29 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
     let big = Polls::of(&big.addresses(&arena.keys, ASKERS))?;
     let small = Polls::of(&small.addresses(&arena.keys, ASKERS))?;
     let commands = commands_per_poll(arena, &big).await?;
-    let (mut at_big, mut at_small, mut at_bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut at_big, mut at_small, mut at_bare) =
+        (Loads::default(), Loads::default(), Loads::default());
     for round in 0..=options.rounds {
-        let long = big.at(&arena.pod, options.seconds).await?.per_second;
-        let bare = big.at(&arena.bare, options.seconds).await?.per_second;
-        let short = small.at(&arena.pod, options.seconds).await?.per_second;
-        progress(&format!("polls: {long:.0}/s, bare {bare:.0}/s, of a short line {short:.0}/s"));
+        let long = big.at(&arena.pod, options.seconds).await?;
+        let bare = big.at(&arena.bare, options.seconds).await?;
+        let short = small.at(&arena.pod, options.seconds).await?;
+        progress(&format!(
+            "polls: {:.0}/s, bare {:.0}/s, of a short line {:.0}/s",
+            long.per_second, bare.per_second, short.per_second
+        ));
         if round > 0 {
             at_big.push(long);
             at_bare.push(bare);
             at_small.push(short);
         }
     }
-    let (long, bare, short) = (median(at_big), median(at_bare), median(at_small));
+    let (long, bare, short) = (at_big.per_second(), at_bare.per_second(), at_small.per_second());
+    let (cpu, bare_cpu) = (at_big.cpu(), at_bare.cpu());
     let memory = arena.pod.memory()? / 1e6;
     let people = options.people;
     Ok(vec![
         Figure::ratio(&format!("poll, {people} waiting, vs bare handler"), long / bare, 0.90)
-            .with(format!("{long:.0}/s of {bare:.0}/s")),
+            .with(format!("{long:.0}/s of {bare:.0}/s; CPU {cpu:.1} µs of {bare_cpu:.1} µs")),
         Figure::ratio("poll, long line vs 1,000 waiting", long / short, 0.90)
             .with(format!("{long:.0}/s, {short:.0}/s")),
         Figure::new("Redis commands per poll", commands, "", Goal::Most(0.001))

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 use tokio::process::Command;
 
 use super::arena::Server;
+use crate::duel::median;
 
 /// Connections that are always busy.
 const CONNECTIONS: &str = "256";
@@ -18,6 +19,30 @@ const CONNECTIONS: &str = "256";
 pub(super) struct Load {
     pub(super) requests: f64,
     pub(super) per_second: f64,
+    /// What one request cost the server, in microseconds of CPU.
+    pub(super) cpu: f64,
+}
+
+/// All rounds of one contestant.
+#[derive(Debug, Default)]
+pub(super) struct Loads(Vec<Load>);
+
+impl Loads {
+    pub(super) fn push(&mut self, load: Load) {
+        self.0.push(load);
+    }
+
+    pub(super) fn per_second(&self) -> f64 {
+        self.median(|load| load.per_second)
+    }
+
+    pub(super) fn cpu(&self) -> f64 {
+        self.median(|load| load.cpu)
+    }
+
+    fn median(&self, of: impl Fn(&Load) -> f64) -> f64 {
+        median(self.0.iter().map(of).collect())
+    }
 }
 
 /// Asks these addresses in turn, over and over.
@@ -56,6 +81,7 @@ impl Joins {
 async fn run(script: &str, input: &Path, server: &Server, seconds: u32) -> anyhow::Result<Load> {
     let mut file = tempfile::Builder::new().suffix(".lua").tempfile()?;
     file.write_all(script.as_bytes())?;
+    let before = server.cpu()?;
     let output = Command::new("wrk")
         .args(["-t1", "-c", CONNECTIONS, "-d", &format!("{seconds}s"), "-s"])
         .arg(file.path())
@@ -70,8 +96,10 @@ async fn run(script: &str, input: &Path, server: &Server, seconds: u32) -> anyho
     ensure!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "errors: {text}");
     let requests = text.lines().find_map(|line| line.trim().split_once(" requests in"));
     let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:"));
+    let requests: f64 = requests.context("no count")?.0.trim().parse()?;
     Ok(Load {
-        requests: requests.context("no count")?.0.trim().parse()?,
+        requests,
+        cpu: (server.cpu()? - before) * 1e6 / requests,
         per_second: rate.context("no rate")?.trim().parse()?,
     })
 }

@@ -281,6 +281,23 @@ fn what_the_product_service_said_last_must_hold() {
 }
 
 #[test]
+fn while_a_replica_takes_over_nobody_waits_for_long_and_soon_all_are_served() {
+    let (what, target) = (FaultKind::FailOver, "redis".to_owned());
+    let fault = Entry::Fault(Fault { what, target, from: 30_000, to: 32_000 });
+    let asked = |from, took| {
+        let (user, item, outcome) =
+            ("kim".into(), "concert".into(), Outcome::Unknown("503".into()));
+        let call =
+            Call { op: Op::Poll, user, item, number: Some(1), from, to: from + took, outcome };
+        Story::good().with(fault.clone()).with(Entry::Call(call)).breaks()
+    };
+    assert_eq!(asked(31_000, 2_000), []);
+    assert_eq!(asked(31_000, 2_001), [Rule::Answers]);
+    assert_eq!(asked(39_999, 5), []);
+    assert_eq!(asked(40_000, 5), [Rule::Answers]);
+}
+
+#[test]
 fn a_broken_answer_is_one() {
     assert_eq!(Story::good().refused("kim", 1, 500).breaks(), [Rule::Answers]);
 }

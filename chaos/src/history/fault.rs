@@ -41,6 +41,8 @@ pub enum FaultKind {
     Flush,
     /// SIGKILL, and started again without anything.
     Wipe,
+    /// SIGKILL of a master whose replica takes over, with what it had heard by then.
+    FailOver,
     /// Goes on with what it had a while ago.
     Rollback,
     /// Nobody's doing: the machine was too busy to answer in time.
@@ -62,15 +64,22 @@ impl FaultKind {
             Self::Snare => "snare",
             Self::Flush => "flush",
             Self::Wipe => "wipe",
+            Self::FailOver => "fail-over",
             Self::Rollback => "rollback",
             Self::Stall => "stall",
         }
     }
 
-    /// Whether what was acknowledged is lost.
+    /// Whether what was acknowledged may be lost.
     #[must_use]
     pub fn loses(self) -> bool {
-        matches!(self, Self::Flush | Self::Wipe | Self::Rollback)
+        matches!(self, Self::Flush | Self::Wipe | Self::Rollback | Self::FailOver)
+    }
+
+    /// Whether everything is lost, items included.
+    #[must_use]
+    pub fn forgets_items(self) -> bool {
+        matches!(self, Self::Flush | Self::Wipe)
     }
 }
 

@@ -110,12 +110,13 @@ fn colour_of_fault(what: FaultKind) -> &'static str {
         FaultKind::Dead => "#40404f",
         FaultKind::Snare => "#6a3d9a",
         FaultKind::Flush | FaultKind::Wipe | FaultKind::Rollback => "#000000",
+        FaultKind::FailOver => "#00796b",
         FaultKind::Stall => "#d8d8d8",
     }
 }
 
 fn legend(svg: &mut String, y: f64) {
-    use FaultKind::{Cut, Dead, Deaf, Flush, Kill, Pause, Slow, Snare, Stop};
+    use FaultKind::{Cut, Dead, Deaf, FailOver, Flush, Kill, Pause, Slow, Snare, Stop};
     let words = [
         (Kill, "SIGKILL"),
         (Stop, "SIGTERM"),
@@ -126,6 +127,7 @@ fn legend(svg: &mut String, y: f64) {
         (Dead, "link dead, looks alive"),
         (Snare, "admissions held back"),
         (Flush, "everything lost"),
+        (FailOver, "fail-over"),
     ];
     let mut x = LEFT;
     for (what, words) in words {

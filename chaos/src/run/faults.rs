@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daegi_testkit::{Condition, Member};
+use daegi_testkit::{Condition, Member, Redis};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
@@ -44,7 +44,11 @@ async fn sequence(stage: &Stage, plan: Vec<Planned>, end: Instant, recorder: &Re
         // What is not there any more was lost before this moment, and what comes is after it.
         let to = now() + Millis::from(planned.what.loses());
         recorder.write(&Entry::Fault(Fault { what: planned.what, target, from, to }));
-        if planned.what.loses() {
+        if planned.what == FaultKind::FailOver {
+            sleep(planned.lasts).await;
+            let _ = stage.redis.lock().await.complete().await;
+        }
+        if planned.what.forgets_items() {
             // Policies are operators' words, which nobody else knows.
             stage.put_items(&KINDS).await;
         }
@@ -81,7 +85,11 @@ async fn member(slot: &Slot, planned: &Planned) {
         }
         FaultKind::Snare => snare(slot, planned.lasts).await,
         // Nobody can plan it, or not for these.
-        FaultKind::Stall | FaultKind::Flush | FaultKind::Wipe | FaultKind::Rollback => {}
+        FaultKind::Stall
+        | FaultKind::Flush
+        | FaultKind::Wipe
+        | FaultKind::Rollback
+        | FaultKind::FailOver => {}
         FaultKind::Slow => cable(slot, Condition::Slow(SLOW), planned.lasts).await,
         FaultKind::Cut => cable(slot, Condition::Cut, planned.lasts).await,
         FaultKind::Deaf => {
@@ -117,13 +125,15 @@ async fn awaited_leader(stage: &Stage) -> &Slot {
 async fn snare(slot: &Slot, lasts: Duration) {
     catch_admission(slot).await;
     sleep(lasts).await;
-    slot.cable.set(Condition::Good);
+    slot.set(Condition::Good);
 }
 
 async fn catch_admission(slot: &Slot) {
-    slot.cable.set(Condition::Snare(ADMISSION));
-    // One that has lost its term meanwhile lets nobody in.
-    let _ = tokio::time::timeout(AMBUSH, slot.cable.caught()).await;
+    slot.set(Condition::Snare(ADMISSION));
+    if let Some(cable) = &slot.cable {
+        // One that has lost its term meanwhile lets nobody in.
+        let _ = tokio::time::timeout(AMBUSH, cable.caught()).await;
+    }
 }
 
 async fn down(slot: &Slot, lasts: Duration, end: impl FnOnce(&mut Member)) {
@@ -136,14 +146,23 @@ async fn down(slot: &Slot, lasts: Duration, end: impl FnOnce(&mut Member)) {
 }
 
 async fn cable(slot: &Slot, condition: Condition, lasts: Duration) {
-    slot.cable.set(condition);
+    slot.set(condition);
     sleep(lasts).await;
-    slot.cable.set(Condition::Good);
+    slot.set(Condition::Good);
 }
 
 /// A server that does not come back fails the run by what people tell.
 async fn redis(stage: &Stage, planned: &Planned) -> String {
-    let mut redis = stage.redis.lock().await;
+    let mut servers = stage.redis.lock().await;
+    if planned.what == FaultKind::FailOver {
+        let _ = servers.fail_over().await;
+    } else if let Some(redis) = servers.alone_mut() {
+        alone(redis, planned).await;
+    }
+    "redis".to_owned()
+}
+
+async fn alone(redis: &mut Redis, planned: &Planned) {
     match planned.what {
         FaultKind::Pause => {
             let _ = redis.pause();
@@ -163,7 +182,6 @@ async fn redis(stage: &Stage, planned: &Planned) -> String {
             };
         }
     }
-    "redis".to_owned()
 }
 
 async fn kafka(stage: &Stage, planned: &Planned) -> String {

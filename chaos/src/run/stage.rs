@@ -1,4 +1,5 @@
-//! The fleet, and what it depends on. Every process reaches Redis through a cable of its own.
+//! The fleet, and what it depends on. Every process reaches a Redis that is alone through a cable of
+//! its own; from sentinels and cluster nodes it learns other addresses, and there is no such way.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 
 use super::catalogue::Kind;
 use super::recorder::Recorder;
+use super::servers::Servers;
 use crate::history::{Entry, Final, ItemSetup, Millis};
 use crate::nemesis::Size;
 
@@ -34,11 +36,11 @@ pub(crate) struct Stage {
     pub(crate) schedulers: Vec<Slot>,
     pub(crate) apis: Vec<Slot>,
     pub(crate) consumers: Vec<Slot>,
-    pub(crate) redis: Mutex<Redis>,
+    pub(crate) redis: Mutex<Servers>,
     pub(crate) kafka: Mutex<Kafka>,
 }
 
-/// A process and its way to Redis.
+/// A process and its way to Redis, if it has one of its own.
 pub(crate) struct Slot {
     pub(crate) name: String,
     /// Where people ask it.
@@ -46,19 +48,19 @@ pub(crate) struct Slot {
     /// Where services and operators ask it.
     pub(crate) internal: String,
     pub(crate) member: Mutex<Member>,
-    pub(crate) cable: Cable,
+    pub(super) cable: Option<Cable>,
 }
 
 impl Stage {
-    pub(crate) async fn open(redis: Redis, kafka: Kafka, logs: &Path) -> anyhow::Result<Self> {
-        let fleet = Fleet::new(&redis)
+    pub(crate) async fn open(redis: Servers, kafka: Kafka, logs: &Path) -> anyhow::Result<Self> {
+        let fleet = Fleet::at(&redis.url())
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)
             .with("DAEGI_LEASE_MS", &LEASE.to_string())
             .with("DAEGI_RECOVERY_HOLD_MS", "3000")
             .with("DAEGI_OUTBOX_MAX", OUTBOX_MAX)
             .with("DAEGI_TICK_MS", "500");
-        let port = redis.port();
+        let port = redis.alone().map(Redis::port);
         let stage = Self {
             schedulers: slots(&fleet, "scheduler", SIZE.schedulers, port).await?,
             apis: slots(&fleet, "api", SIZE.apis, port).await?,
@@ -112,7 +114,7 @@ impl Stage {
     /// Everything runs and is connected again.
     pub(super) async fn heal(&self) {
         for slot in self.slots() {
-            slot.cable.set(Condition::Good);
+            slot.set(Condition::Good);
             let mut member = slot.member.lock().await;
             member.resume();
             member.start_again();
@@ -160,6 +162,13 @@ impl Stage {
 }
 
 impl Slot {
+    /// Whoever has no way of its own keeps it as it is.
+    pub(super) fn set(&self, condition: Condition) {
+        if let Some(cable) = &self.cable {
+            cable.set(condition);
+        }
+    }
+
     async fn ask(&self, path: &str) -> Option<Value> {
         self.tell(Method::GET, path, Value::Null).await
     }
@@ -174,12 +183,22 @@ impl Slot {
     }
 }
 
-async fn slots(fleet: &Fleet, role: &str, count: usize, redis: u16) -> anyhow::Result<Vec<Slot>> {
+async fn slots(
+    fleet: &Fleet,
+    role: &str,
+    count: usize,
+    redis: Option<u16>,
+) -> anyhow::Result<Vec<Slot>> {
     let mut slots = Vec::new();
     for number in 1..=count {
-        let cable = Cable::to(redis).await?;
-        let store = format!("redis://127.0.0.1:{}", cable.port());
-        let member = fleet.start_with(&format!("daegi-{role}"), &[("DAEGI_STORE", &store)]);
+        let cable = match redis {
+            Some(port) => Some(Cable::to(port).await?),
+            None => None,
+        };
+        let store = cable.iter().map(|cable| format!("redis://127.0.0.1:{}", cable.port()));
+        let store: Vec<_> = store.collect();
+        let settings: Vec<_> = store.iter().map(|store| ("DAEGI_STORE", store.as_str())).collect();
+        let member = fleet.start_with(&format!("daegi-{role}"), &settings);
         let (public, internal) = (member.public.clone(), member.internal.clone());
         let (name, member) = (format!("{role}-{number}"), Mutex::new(member));
         slots.push(Slot { name, public, internal, member, cable });

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use daegi_testkit::Cable;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -19,12 +18,12 @@ const EVERY: Duration = Duration::from_millis(100);
 /// so that nothing shorter can cost one.
 const SLOW: Duration = Duration::from_millis(800);
 
-/// Asks Redis again and again, over a cable that nobody breaks, for ever.
-pub(super) async fn watch(stage: Arc<Stage>, cable: Cable, recorder: Arc<Recorder>) {
+/// Asks a Redis again and again, on a way that nobody breaks, for ever.
+pub(super) async fn watch(stage: Arc<Stage>, redis: u16, recorder: Arc<Recorder>) {
     loop {
         tokio::time::sleep(EVERY).await;
         let (from, asked) = (now(), Instant::now());
-        let answered = ping(&cable).await.is_ok();
+        let answered = ping(redis).await.is_ok();
         // Whoever breaks Redis holds it, and writes that down.
         let broken = stage.redis.try_lock().is_err();
         if answered && !broken && asked.elapsed() > SLOW {
@@ -34,8 +33,8 @@ pub(super) async fn watch(stage: Arc<Stage>, cable: Cable, recorder: Arc<Recorde
     }
 }
 
-async fn ping(cable: &Cable) -> io::Result<()> {
-    let mut redis = TcpStream::connect(("127.0.0.1", cable.port())).await?;
+async fn ping(port: u16) -> io::Result<()> {
+    let mut redis = TcpStream::connect(("127.0.0.1", port)).await?;
     redis.write_all(b"PING\r\n").await?;
     redis.read_exact(&mut [0; 7]).await.map(drop)
 }

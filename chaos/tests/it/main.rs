@@ -6,7 +6,7 @@ mod simulation;
 use std::fs::File;
 use std::io::BufReader;
 
-use daegi_chaos::run::{Options, run};
+use daegi_chaos::run::{Options, Servers, run};
 use daegi_chaos::{History, check};
 use daegi_testkit::{durable_redis_or_loud, kafka_or_loud};
 
@@ -22,7 +22,7 @@ async fn a_fleet_under_faults_keeps_every_promise() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_owned();
     let options = Options { seed: SEED, seconds: 15, people: PEOPLE, out };
-    let path = run(&options, redis, kafka).await.unwrap();
+    let path = run(&options, Servers::One(redis), kafka).await.unwrap();
     let history = History::read(BufReader::new(File::open(path).unwrap())).unwrap();
     let verdict = check::judge(&history).unwrap();
     eprintln!("{verdict}");

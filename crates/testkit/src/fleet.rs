@@ -33,9 +33,15 @@ impl Fleet {
     /// Lines in this Redis, ticks of 50 ms, and no Kafka unless told.
     #[must_use]
     pub fn new(redis: &Redis) -> Self {
+        Self::at(&redis.url())
+    }
+
+    /// The same for any store, by its address.
+    #[must_use]
+    pub fn at(store: &str) -> Self {
         let fleet = Self { http: Client::new(), settings: Vec::new(), logs: None };
         fleet
-            .with("DAEGI_STORE", &redis.url())
+            .with("DAEGI_STORE", store)
             .with("DAEGI_ADMIN_TOKEN", ADMIN_TOKEN)
             .with("DAEGI_TICKET_SECRETS", TICKET_SECRETS)
             .with("DAEGI_PASS_KEY", PASS_KEY)

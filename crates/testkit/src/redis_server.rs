@@ -20,6 +20,7 @@ pub use self::cluster::{RedisCluster, redis_cluster_or_loud};
 use self::kind::Kind;
 pub use self::sentinel::{RedisSentinel, redis_sentinel_or_loud};
 use crate::ci::in_ci;
+use crate::patience::eventually;
 use crate::port::free_port;
 
 const BINARY: &str = "redis-server";
@@ -28,6 +29,9 @@ const BINARY: &str = "redis-server";
 const START_DEADLINE: Duration = Duration::from_secs(20);
 
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// How long everybody may take to know everybody, on a busy machine.
+const ACQUAINTED: Duration = Duration::from_secs(30);
 
 /// How often another port is tried when somebody was faster.
 const ATTEMPTS: usize = 10;
@@ -241,6 +245,21 @@ impl Drop for Redis {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Starts those that were stopped, and waits until every master has its replica again.
+async fn in_pairs_again(servers: &mut [Redis]) -> anyhow::Result<()> {
+    for server in servers.iter_mut().filter(|server| !server.runs()) {
+        server.start_again().await?;
+    }
+    for server in &*servers {
+        eventually(ACQUAINTED, "every master has a replica", || async {
+            let info: String = server.ask(&["INFO", "replication"]).await.unwrap_or_default();
+            info.contains("master_link_status:up") || info.contains("connected_slaves:1")
+        })
+        .await;
+    }
+    Ok(())
 }
 
 /// The id of the process that answers on a port and has read its data. A server of another test

@@ -1,20 +1,15 @@
 //! Three masters, each with a replica and a third of the slots.
 
-use std::time::Duration;
-
 use anyhow::Context;
 use futures_util::future::try_join_all;
 
 use super::kind::Kind;
-use super::{Redis, loud};
+use super::{ACQUAINTED, Redis, in_pairs_again, loud};
 use crate::patience::eventually;
 use crate::port::free_port;
 
 const MASTERS: usize = 3;
 const SLOTS: usize = 16384;
-
-/// How long everybody may take to know everybody, on a busy machine.
-const ACQUAINTED: Duration = Duration::from_secs(30);
 
 /// Six nodes, all of them gone with the value.
 #[derive(Debug)]
@@ -73,6 +68,16 @@ impl RedisCluster {
             }
         }
         anyhow::bail!("there is no other master")
+    }
+
+    /// Starts nodes that were stopped, and waits until a fail-over would work again.
+    ///
+    /// # Errors
+    /// If one does not start.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        in_pairs_again(&mut self.nodes).await?;
+        self.all_say("all slots are served", &["CLUSTER", "INFO"], "cluster_state:ok", ..).await;
+        Ok(())
     }
 
     /// The node on a port.

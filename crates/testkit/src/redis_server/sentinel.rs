@@ -1,19 +1,15 @@
 //! A master and its replica, watched by three sentinels.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use anyhow::Context;
 
 use super::kind::Kind;
-use super::{Redis, loud};
+use super::{ACQUAINTED, Redis, in_pairs_again, loud};
 use crate::patience::eventually;
 
 /// What the sentinels call their master.
 const SERVICE: &str = "daegi";
-
-/// How long everybody may take to know everybody, on a busy machine.
-const ACQUAINTED: Duration = Duration::from_secs(30);
 
 /// Two servers and three sentinels, all of them gone with the value.
 #[derive(Debug)]
@@ -80,18 +76,15 @@ impl RedisSentinel {
     /// # Errors
     /// If one does not start.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
-        for server in self.servers.iter_mut().filter(|server| !server.runs()) {
-            server.start_again().await?;
-        }
-        for server in &self.servers {
-            eventually(ACQUAINTED, "there is a master with a replica", || async {
-                let info: String = server.ask(&["INFO", "replication"]).await.unwrap_or_default();
-                info.contains("master_link_status:up") || info.contains("connected_slaves:1")
-            })
-            .await;
-        }
+        in_pairs_again(&mut self.servers).await?;
         self.settled().await;
         Ok(())
+    }
+
+    /// One of those that watch.
+    #[must_use]
+    pub fn sentinel(&self) -> &Redis {
+        &self.sentinels[0]
     }
 
     /// Lets paused servers go on.
