@@ -1,5 +1,7 @@
 //! Traces where the collector is no help: nobody may notice.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 use std::time::Duration;
 
 use axum::http::HeaderMap;
