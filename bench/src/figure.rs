@@ -71,7 +71,7 @@ impl Figure {
             big if big >= 100.0 => 0,
             some if some >= 10.0 => 1,
             one if one >= 0.01 => 2,
-            none if none == 0.0 => 0,
+            0.0 => 0,
             _ => 5,
         };
         format!("{:.digits$} {}", self.value, self.unit).trim_end().to_owned()
