@@ -35,7 +35,8 @@ soak: tools ## an evening without faults, nothing may grow: MINUTES=10 RATE=2000
 	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
 bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
-	@infra/tools/wrk.sh
+	@infra/tools/packages.sh wrk wrk "the bench has no load"
+	@infra/tools/packages.sh valgrind valgrind "instructions are not counted"
 	cargo build --release --locked -p daegi-bench -p daegi-api
 	target/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
 

@@ -7,6 +7,7 @@ mod admissions;
 mod arena;
 mod bare;
 mod console;
+mod count;
 mod ear;
 mod joins;
 mod latency;
@@ -74,6 +75,7 @@ enum Contest {
     Admissions,
     Sizes,
     Console,
+    Count,
 }
 
 impl Contest {
@@ -90,6 +92,7 @@ impl Contest {
             Self::Admissions => admissions::measure(arena, options).await,
             Self::Sizes => sizes::compare(arena, options).await,
             Self::Console => console::watch(arena, options).await,
+            Self::Count => count::instructions(arena).await,
         }
     }
 }

@@ -56,11 +56,7 @@ impl Arena {
         let store = RedisStore::open(&redis.url(), STORE_PARTITIONS, SETTINGS).await?;
         let pod = Self::pod(&redis.url())?;
         pod.answers("/.well-known/jwks.json").await?;
-        let bare = Server::start(|address| {
-            let mut command = Command::new(own_binary("daegi-bench")?);
-            command.args(["bare", "--addr", address]);
-            Ok(command)
-        })?;
+        let bare = Server::start(Self::bare_command)?;
         bare.answers("/").await?;
         Ok(Self { redis, store, keys: SECRETS.parse()?, pod, bare })
     }
@@ -72,17 +68,25 @@ impl Arena {
 
     /// A pod that finds its store at this address.
     pub(super) fn pod(store: &str) -> anyhow::Result<Server> {
-        Server::start(|address| {
-            let mut command = Command::new(own_binary("daegi-api")?);
-            command
-                .env("DAEGI_STORE", store)
-                .env("DAEGI_PUBLIC_ADDR", address)
-                .env("DAEGI_INTERNAL_ADDR", format!("127.0.0.1:{}", free_port()))
-                .env("DAEGI_TICKET_SECRETS", SECRETS)
-                .env("DAEGI_PASS_KEY", PASS_KEY)
-                .env("DAEGI_LOG", "warn");
-            Ok(command)
-        })
+        Server::start(|address| Self::pod_command(store, address))
+    }
+
+    pub(super) fn pod_command(store: &str, address: &str) -> anyhow::Result<Command> {
+        let mut command = Command::new(own_binary("daegi-api")?);
+        command
+            .env("DAEGI_STORE", store)
+            .env("DAEGI_PUBLIC_ADDR", address)
+            .env("DAEGI_INTERNAL_ADDR", format!("127.0.0.1:{}", free_port()))
+            .env("DAEGI_TICKET_SECRETS", SECRETS)
+            .env("DAEGI_PASS_KEY", PASS_KEY)
+            .env("DAEGI_LOG", "warn");
+        Ok(command)
+    }
+
+    pub(super) fn bare_command(address: &str) -> anyhow::Result<Command> {
+        let mut command = Command::new(own_binary("daegi-bench")?);
+        command.args(["bare", "--addr", address]);
+        Ok(command)
     }
 
     /// A line in which so many people wait, unless somebody made it before.
@@ -139,7 +143,7 @@ impl Arena {
 }
 
 impl Server {
-    fn start(command: impl Fn(&str) -> anyhow::Result<Command>) -> anyhow::Result<Self> {
+    pub(super) fn start(command: impl Fn(&str) -> anyhow::Result<Command>) -> anyhow::Result<Self> {
         let address = format!("127.0.0.1:{}", free_port());
         let child = command(&address)?.stdout(Stdio::null()).spawn()?;
         Ok(Self { process: child.into(), address })
@@ -157,6 +161,10 @@ impl Server {
             tokio::time::sleep(GLANCE).await;
         }
         anyhow::bail!("{url} does not answer")
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Resident memory, in bytes.
