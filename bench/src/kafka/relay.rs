@@ -110,7 +110,7 @@ async fn fill_line(
     }
     let mut admitted = 0;
     while admitted < people {
-        match store.admit(epoch, id, PLENTY, u64::from(PLENTY), now).await?.admitted {
+        match store.admit(epoch, id, PLENTY, 0, u64::from(PLENTY), now).await?.admitted {
             0 => bail!("{admitted} of {people} were let in"),
             more => admitted += more as usize,
         }

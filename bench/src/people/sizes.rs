@@ -69,7 +69,7 @@ async fn ask(arena: &Arena, epoch: Epoch, line: &Line, what: &str) -> anyhow::Re
     let (store, id, now) = (&arena.store, &line.item, now() + LATER);
     match what {
         "admit 10" => {
-            let admitted = store.admit(epoch, id, QUOTA, OUTBOX, now).await?;
+            let admitted = store.admit(epoch, id, QUOTA, 0, OUTBOX, now).await?;
             anyhow::ensure!(admitted.admitted == QUOTA, "{admitted:?}");
         }
         "sweep" => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use daegi_domain::{EndReason, ItemId, Number, UserId};
-use daegi_store::{Joined, Place, Result, Standing, Store};
+use daegi_store::{Closing, Error, Joined, Place, Result, Standing, Store};
 
 use super::flaky::{Flaky, way_to};
 use super::world::World;
@@ -100,7 +100,7 @@ impl Person {
     async fn leave(&self, number: Number) {
         let call = async || {
             let now = self.world.now();
-            self.store.leave(&self.item, &self.user, number, now).await
+            self.store.leave(&self.item, &self.user, number, now).await.and_then(answered)
         };
         self.insist(Op::Leave, number, call).await;
     }
@@ -108,7 +108,10 @@ impl Person {
     async fn complete(&self, number: Number) {
         let call = async || {
             let (now, reason) = (self.world.now(), EndReason::Completed);
-            self.store.complete(&self.item, &self.user, number, reason, now).await
+            self.store
+                .complete(&self.item, &self.user, number, reason, now)
+                .await
+                .and_then(answered)
         };
         self.insist(Op::Complete, number, call).await;
     }
@@ -180,5 +183,14 @@ pub(super) fn end(reason: EndReason) -> &'static str {
         EndReason::Left => "LEFT",
         EndReason::Abandoned => "ABANDONED",
         EndReason::Replaced => "REPLACED",
+    }
+}
+
+/// Whether a ticket was ended. Of a lost item nobody can say, so people ask again.
+fn answered(closing: Closing) -> Result<bool> {
+    match closing {
+        Closing::Done => Ok(true),
+        Closing::Over => Ok(false),
+        Closing::Forgotten => Err(Error::Unavailable("the item is lost".into())),
     }
 }

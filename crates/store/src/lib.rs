@@ -25,9 +25,9 @@ pub use error::{Error, Result};
 pub use lease::{Lease, Leases, Reign};
 pub use memory::{MemoryStore, Replica};
 pub use model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, Memory,
-    NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
-    Totals,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
+    Memory, NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing,
+    Sweep, Totals,
 };
 pub use open::open;
 pub use redis::RedisStore;

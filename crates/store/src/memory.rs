@@ -35,8 +35,8 @@ use self::line::Line;
 use self::outbox::{Outbox, Written};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
+    NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
 };
 use crate::{Error, Result, Store};
 
@@ -65,7 +65,8 @@ struct Rooms {
     lines: BTreeMap<ItemId, Line>,
     active: BTreeSet<ItemId>,
     outboxes: Vec<Outbox>,
-    catalogues: BTreeMap<String, Catalogue>,
+    /// How far logs were read, and the run in which that was noted.
+    catalogues: BTreeMap<String, (u64, Catalogue)>,
     board: Board,
 }
 
@@ -194,18 +195,25 @@ impl Store for MemoryStore {
     }
 
     async fn catalogue(&self, log: &str) -> Result<Catalogue> {
-        Ok(self.rooms().catalogues.get(log).copied().unwrap_or(Catalogue::Unread))
+        let (rooms, now) = (self.rooms(), self.store().run);
+        let noted = rooms.catalogues.get(log).filter(|(run, _)| *run == now);
+        Ok(noted.map_or(Catalogue::Unread, |(_, how_far)| *how_far))
     }
 
     async fn begin_catalogue(&self, log: &str) -> Result<()> {
-        self.rooms().catalogues.entry(log.to_owned()).or_insert(Catalogue::Reading);
+        let (mut rooms, now) = (self.rooms(), self.store().run);
+        let reading = (now, Catalogue::Reading);
+        let noted = rooms.catalogues.entry(log.to_owned()).or_insert(reading);
+        if noted.0 != now {
+            *noted = reading;
+        }
         Ok(())
     }
 
     async fn end_catalogue(&self, log: &str) -> Result<bool> {
-        let catalogues = &mut self.rooms().catalogues;
-        let known = catalogues.get_mut(log);
-        Ok(known.map(|catalogue| *catalogue = Catalogue::Read).is_some())
+        let (mut rooms, now) = (self.rooms(), self.store().run);
+        let noted = rooms.catalogues.get_mut(log).filter(|(run, _)| *run == now);
+        Ok(noted.map(|(_, how_far)| *how_far = Catalogue::Read).is_some())
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
@@ -312,10 +320,18 @@ impl Store for MemoryStore {
         Ok(standing.unwrap_or(Standing::Forgotten))
     }
 
-    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
-        Ok(self.rooms().change(id, self.outbox_of(id), None, |line, written| {
-            people::leave(line, user, number, now, written)
-        }))
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<Closing> {
+        let store = self.store();
+        let closing = self.rooms().change(id, self.outbox_of(id), None, |line, written| {
+            Some(people::leave(line, user, number, store, now, written))
+        });
+        Ok(closing.unwrap_or(Closing::Forgotten))
     }
 
     async fn complete(
@@ -325,11 +341,12 @@ impl Store for MemoryStore {
         number: Number,
         reason: EndReason,
         now: Millis,
-    ) -> Result<bool> {
-        let ended = |line: &mut Line, written: &mut Written| {
-            people::complete(line, user, number, reason, now, written)
-        };
-        Ok(self.rooms().change(id, self.outbox_of(id), None, ended))
+    ) -> Result<Closing> {
+        let store = self.store();
+        let closing = self.rooms().change(id, self.outbox_of(id), None, |line, written| {
+            Some(people::complete(line, user, number, reason, store, now, written))
+        });
+        Ok(closing.unwrap_or(Closing::Forgotten))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -345,8 +362,9 @@ impl Store for MemoryStore {
         Ok(Epoch(rooms.epoch))
     }
 
-    async fn active_lines(&self) -> Result<Vec<ItemId>> {
-        Ok(self.rooms().active.iter().cloned().collect())
+    async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>> {
+        let is_there = |id: &&ItemId| crate::partition_of(id, self.partitions) == partition;
+        Ok(self.rooms().active.iter().filter(is_there).cloned().collect())
     }
 
     async fn admit(
@@ -354,6 +372,7 @@ impl Store for MemoryStore {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
+        pace: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
@@ -364,7 +383,7 @@ impl Store for MemoryStore {
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
         let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
-            Some(line) => leader::admit(line, quota, room, now, &mut written),
+            Some(line) => leader::admit(line, quota, pace, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
         };
         rooms.outboxes[outbox].write(id, written);

@@ -113,6 +113,25 @@ pub enum Standing {
     Forgotten,
 }
 
+/// What came of ending a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// This call has ended it.
+    Done,
+    /// It had ended before, or was never where it could be ended.
+    Over,
+    /// The store knows nothing of such an item: it never was, or it was lost and may come back.
+    Forgotten,
+}
+
+impl Closing {
+    /// Whether this call has ended the ticket.
+    #[must_use]
+    pub fn is_done(self) -> bool {
+        self == Self::Done
+    }
+}
+
 /// An entry that a pass is proof of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reentry {

@@ -54,7 +54,7 @@ use self::link::Link;
 pub(crate) use self::lock::RedisLock;
 use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
-use crate::{Error, Result, partition_of};
+use crate::{Closing, Error, Result, partition_of};
 
 /// All lines of a waiting room, in Redis.
 pub struct RedisStore {
@@ -191,15 +191,16 @@ impl RedisStore {
 
     /// The union of one set per partition.
     async fn members(&self, set: impl Fn(&PartitionKeys) -> String) -> Result<Vec<ItemId>> {
-        let sets = self.all_partitions().map(|partition| {
-            let mut members = ::redis::cmd("SMEMBERS");
-            members.arg(set(&partition));
-            async move { self.command::<Vec<String>>(&members).await }
-        });
-        let names = try_join_all(sets).await?.into_iter().flatten();
-        let mut ids = names.map(|name| reply::item_id(&name)).collect::<Result<Vec<_>>>()?;
+        let sets: Vec<_> = self.all_partitions().map(|partition| set(&partition)).collect();
+        let sets = try_join_all(sets.iter().map(|set| self.members_of(set))).await?;
+        let mut ids: Vec<_> = sets.into_iter().flatten().collect();
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    async fn members_of(&self, set: &str) -> Result<Vec<ItemId>> {
+        let names: Vec<String> = self.command(::redis::cmd("SMEMBERS").arg(set)).await?;
+        names.iter().map(|name| reply::item_id(name)).collect()
     }
 
     async fn close(
@@ -210,10 +211,11 @@ impl RedisStore {
         reason: EndReason,
         which: &str,
         now: Millis,
-    ) -> Result<bool> {
+    ) -> Result<Closing> {
         let mut script = self.on_line(id, |scripts| &scripts.close);
         script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
-        self.run(script).await
+        script.arg(self.hold);
+        reply::closing(&self.run::<String>(script).await?)
     }
 }
 

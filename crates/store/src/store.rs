@@ -5,10 +5,11 @@ use daegi_domain::{
     EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, SeenPage, Settings,
     UserId,
 };
+use futures_util::future::try_join_all;
 
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, Memory,
-    NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
+    Memory, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{Leases, Result};
 
@@ -38,7 +39,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     // --- the product services' log -------------------------------------------------------
 
     /// How far this store has come with reading a log from its beginning. Kept beside the items,
-    /// in every partition, so that a store that lost items has lost this, too.
+    /// in every partition, and of no worth to another server, so that a store that may have lost
+    /// items has lost this, too.
     async fn catalogue(&self, log: &str) -> Result<Catalogue>;
 
     /// Notes that a log is read from its beginning, from now on, where nothing is noted yet.
@@ -104,10 +106,16 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing>;
 
     /// Leaves the line or gives the entry back; false if the ticket had ended already.
-    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool>;
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<Closing>;
 
     /// Ends an entry ([`EndReason::Completed`], or [`EndReason::Left`] for a cancelled order);
-    /// false if this ticket is not inside.
+    /// [`Closing::Over`] if this ticket is not inside. One that the store lost ends, too.
     async fn complete(
         &self,
         id: &ItemId,
@@ -115,7 +123,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         number: Number,
         reason: EndReason,
         now: Millis,
-    ) -> Result<bool>;
+    ) -> Result<Closing>;
 
     /// How many people are where, for these lines; unknown ones are left out. Not atomic across
     /// lines.
@@ -128,17 +136,27 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// count gives none again. Called only by the holder of the lease.
     async fn begin_term(&self, now: Millis) -> Result<Epoch>;
 
-    /// Lines that need the leader, reserved ones included. Not atomic across partitions.
-    async fn active_lines(&self) -> Result<Vec<ItemId>>;
+    /// Lines of a partition that need the leader, reserved ones included.
+    async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>>;
+
+    /// Those of all partitions. Not atomic across them.
+    async fn active_lines(&self) -> Result<Vec<ItemId>> {
+        let lines = (0..self.partitions()).map(|partition| self.active_lines_of(partition));
+        let mut lines: Vec<_> = try_join_all(lines).await?.into_iter().flatten().collect();
+        lines.sort_unstable();
+        Ok(lines)
+    }
 
     /// Lets in up to `quota` people, at most [`crate::CHUNK`] at a time: those who came back
     /// first, then from the frontier. Pauses while the partition's outbox holds `outbox_max`
-    /// events. Each person let in has one event.
+    /// events. Each person let in has one event. Calls with the same `now` are one round; a round
+    /// that begins less than `pace` after the last one lets nobody in, whoever led then.
     async fn admit(
         &self,
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
+        pace: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission>;

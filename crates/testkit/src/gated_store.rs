@@ -8,9 +8,9 @@ use daegi_domain::{
     UserId,
 };
 use daegi_store::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, Leases, LineSnapshot,
-    MemoryStore, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Result, Standing,
-    Store, Sweep,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, Leases,
+    LineSnapshot, MemoryStore, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry,
+    Result, Standing, Store, Sweep,
 };
 
 /// What becomes of calls, by their names in [`Store`].
@@ -130,7 +130,13 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.reenter(id, entry, now))
     }
 
-    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<Closing> {
         gated!(self.leave(id, user, number, now))
     }
 
@@ -141,7 +147,7 @@ impl<G: Gate> Store for Gated<G> {
         number: Number,
         reason: EndReason,
         now: Millis,
-    ) -> Result<bool> {
+    ) -> Result<Closing> {
         gated!(self.complete(id, user, number, reason, now))
     }
 
@@ -153,8 +159,8 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.begin_term(now))
     }
 
-    async fn active_lines(&self) -> Result<Vec<ItemId>> {
-        gated!(self.active_lines())
+    async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>> {
+        gated!(self.active_lines_of(partition))
     }
 
     async fn admit(
@@ -162,10 +168,11 @@ impl<G: Gate> Store for Gated<G> {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
+        pace: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
-        gated!(self.admit(epoch, id, quota, outbox_max, now))
+        gated!(self.admit(epoch, id, quota, pace, outbox_max, now))
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {

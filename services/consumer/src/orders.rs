@@ -2,14 +2,18 @@
 
 use std::collections::HashSet;
 
-use daegi_domain::{EndReason, OrderClosed, Ticket, TicketKeys, Topic};
+use daegi_domain::{EndReason, Millis, OrderClosed, Ticket, TicketKeys, Topic};
 use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
 use daegi_runtime::Clock;
-use daegi_store::SharedStore;
+use daegi_store::{Closing, SharedStore};
 use futures_util::future::join_all;
 
 use crate::ConsumerDeps;
 use crate::error::{Refusal, missing, read};
+
+/// How long after an order its item may be expected back from the product services' log. An item
+/// that was made by hand never comes, and must not hold up the orders of others for longer.
+const ITEM_COMES_BACK: Millis = 60_000;
 
 /// How many orders are closed at once.
 const ABREAST: usize = 64;
@@ -26,6 +30,8 @@ pub struct Orders {
 pub struct Closed {
     ticket: Ticket,
     reason: EndReason,
+    /// When that was written to the log.
+    at: Millis,
 }
 
 impl Orders {
@@ -43,14 +49,20 @@ impl Orders {
         if ticket.user != event.user_id {
             return Err(Refusal::OtherUser);
         }
-        Ok(Closed { ticket, reason: event.outcome.into() })
+        Ok(Closed { ticket, reason: event.outcome.into(), at: message.at })
     }
 
-    /// A ticket that has ended already stays as it ended.
-    async fn free(&self, Closed { ticket, reason }: &Closed) -> Result<(), Missing> {
+    /// A ticket that has ended already stays as it ended. One of an item that the store lost would
+    /// live again when the item is back, so its end waits for that.
+    async fn free(&self, Closed { ticket, reason, at }: &Closed) -> Result<(), Missing> {
         let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
         let freed = self.store.complete(item, &ticket.user, number, *reason, now).await;
-        freed.map(drop).map_err(|error| missing(&error))
+        match freed.map_err(|error| missing(&error))? {
+            Closing::Forgotten if now < at + ITEM_COMES_BACK => {
+                Err(Missing(format!("the store has lost item {item}")))
+            }
+            Closing::Done | Closing::Over | Closing::Forgotten => Ok(()),
+        }
     }
 }
 

@@ -155,15 +155,20 @@ impl Leader {
             let started = Instant::now();
             match ticker.tick(self.clock.now_ms()).await {
                 Ok(report) => {
-                    troubles.0.over();
                     self.ticked(&report, started.elapsed(), &mut troubles.1);
                     gauges.show(&report).await;
-                    self.wait_for_next(started, report.length()).await;
+                    let Some(away) = &report.away else {
+                        troubles.0.over();
+                        self.wait_for_next(started, report.length()).await;
+                        continue;
+                    };
+                    failed(away, &mut troubles.0);
+                    // Lines that were served are not served again before their time.
+                    tokio::time::sleep(MOMENT.min(report.length())).await;
                 }
                 Err(Error::StaleEpoch(_)) => return,
                 Err(error) => {
-                    counter!(meters::TICKS_FAILED).increment(1);
-                    troubles.0.met(&error);
+                    failed(&error, &mut troubles.0);
                     tokio::time::sleep(MOMENT).await;
                 }
             }
@@ -195,6 +200,11 @@ impl Leader {
             }
         }
     }
+}
+
+fn failed(error: &Error, trouble: &mut Trouble) {
+    counter!(meters::TICKS_FAILED).increment(1);
+    trouble.met(error);
 }
 
 /// ±20 %, so that replicas started together do not ask together for ever.

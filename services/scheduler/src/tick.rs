@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use daegi_domain::{ItemId, Millis, Number, Settings};
 use daegi_store::{Epoch, Error, Result, SharedStore};
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 
 use line::LineRound;
@@ -41,20 +42,31 @@ impl Ticker {
         Self { store, epoch, outbox_max, sweeps: HashMap::new(), reserved: HashMap::new() }
     }
 
-    /// One round at `now`. A line the store cannot read is skipped, the others still move.
+    /// One round at `now`. A line the store cannot read is skipped, and so are those of a server
+    /// that is away; the others still move.
     ///
     /// # Errors
-    /// [`Error::StaleEpoch`] if another replica leads, [`Error::Unavailable`] if the store is
-    /// away. What was done until then stays done and is not reported.
+    /// [`Error::StaleEpoch`] if another replica leads, [`Error::Unavailable`] if the settings
+    /// cannot be had.
     pub async fn tick(&mut self, now: Millis) -> Result<TickReport> {
         let settings = self.store.settings().await?;
-        let lines = self.store.active_lines().await?;
-        let (reserved, lines): (Vec<_>, _) = lines.into_iter().partition(ItemId::is_reserved);
         let mut report = TickReport::new(settings);
-        report.purged = self.purge(reserved, now).await?;
+        let lines = self.active_lines(&mut report).await?;
+        let (reserved, lines): (Vec<_>, _) = lines.into_iter().partition(ItemId::is_reserved);
+        self.purge(reserved, now, &mut report).await?;
         self.forget_all_but(&lines);
         self.go_round(lines, now, &mut report).await?;
         Ok(report)
+    }
+
+    async fn active_lines(&self, report: &mut TickReport) -> Result<Vec<ItemId>> {
+        let partitions = 0..self.store.partitions();
+        let asked = partitions.map(|partition| self.store.active_lines_of(partition));
+        let mut lines = Vec::new();
+        for answer in join_all(asked).await {
+            lines.extend(report.unless_away(answer)?.unwrap_or_default());
+        }
+        Ok(lines)
     }
 
     async fn go_round(
@@ -73,7 +85,7 @@ impl Ticker {
                     report.add(id, &moved);
                 }
                 Err(Error::Corrupt(what)) => report.skip(&id, &what),
-                Err(error) => return Err(error),
+                Err(error) => drop(report.unless_away::<()>(Err(error))?),
             }
         }
         Ok(())
@@ -101,19 +113,22 @@ impl Ticker {
     }
 
     /// Removes reserved lines that are old enough; younger ones may still be warming a pod up.
-    async fn purge(&mut self, met: Vec<ItemId>, now: Millis) -> Result<u32> {
+    async fn purge(
+        &mut self,
+        met: Vec<ItemId>,
+        now: Millis,
+        report: &mut TickReport,
+    ) -> Result<()> {
         let before = std::mem::take(&mut self.reserved);
-        let mut purged = 0;
         for id in met {
             let since = before.get(&id).copied().unwrap_or(now);
             if now.saturating_sub(since) < RESERVED_KEEP_MS {
                 self.reserved.insert(id, since);
-            } else {
-                self.store.purge(&id).await?;
-                purged += 1;
+            } else if report.unless_away(self.store.purge(&id).await)?.is_some() {
+                report.purged += 1;
             }
         }
-        Ok(purged)
+        Ok(())
     }
 
     /// A line that is no longer active needs no sweep.

@@ -88,6 +88,7 @@ impl CatchUp {
                     if !fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition)) {
                         let topic = work.topics().name(E::TOPIC).to_owned();
                         go_back(consumer.clone(), topic, partition).await?;
+                        work.reads_again(partition);
                         begun.insert(partition);
                     }
                     work.effect().begin(partition).await?;

@@ -1,7 +1,8 @@
 //! The messages of one partition, one after the other.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daegi_domain::Topics;
@@ -27,6 +28,15 @@ pub(super) struct Work<E> {
     topics: Topics,
     /// Whether something is missing, so that it is said once for all partitions.
     troubled: AtomicBool,
+    letters: Mutex<BTreeMap<i32, Letters>>,
+}
+
+/// What this replica has sent to the dead letters of a partition.
+#[derive(Debug, Clone, Copy)]
+struct Letters {
+    last: i64,
+    /// Whether the partition is read again since, so that old poison comes by.
+    again: bool,
 }
 
 /// Where messages come from.
@@ -40,7 +50,8 @@ type Stop = CancellationToken;
 
 impl<E: Effect> Work<E> {
     pub(super) fn new(effect: E, dead_letters: Publisher, topics: Topics) -> Self {
-        Self { effect, dead_letters, topics, troubled: AtomicBool::new(false) }
+        let (troubled, letters) = (AtomicBool::new(false), Mutex::default());
+        Self { effect, dead_letters, topics, troubled, letters }
     }
 
     pub(super) fn effect(&self) -> &E {
@@ -125,6 +136,10 @@ impl<E: Effect> Work<E> {
     /// it may quote the message.
     async fn bury(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
         let Some((offset, letter)) = &run.poison else { return true };
+        if self.is_buried(place.partition, *offset) {
+            place.store_offset(*offset);
+            return true;
+        }
         let mut pause = FIRST_PAUSE;
         while let Err(error) = self.dead_letters.publish(std::slice::from_ref(&**letter)).await {
             if !self.wait(&Missing(error.to_string()), &mut pause, stop).await {
@@ -138,9 +153,28 @@ impl<E: Effect> Work<E> {
             offset,
             "a message that cannot be used went to the dead letters"
         );
+        self.letters().insert(place.partition, Letters { last: *offset, again: false });
         place.store_offset(*offset);
         place.commit();
         true
+    }
+
+    /// A partition went back to its beginning.
+    pub(super) fn reads_again(&self, partition: i32) {
+        if let Some(letters) = self.letters().get_mut(&partition) {
+            letters.again = true;
+        }
+    }
+
+    /// Whether this replica has sent a message to the dead letters before. Another one, after this
+    /// one's death, sends it again.
+    fn is_buried(&self, partition: i32, offset: i64) -> bool {
+        let letters = self.letters().get(&partition).copied();
+        letters.is_some_and(|letters| letters.again && offset <= letters.last)
+    }
+
+    fn letters(&self) -> MutexGuard<'_, BTreeMap<i32, Letters>> {
+        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits before something is tried again; false if it is not to be.

@@ -9,10 +9,16 @@ use crate::model::{Admission, Expiry, Sweep};
 pub(super) fn admit(
     line: &mut Line,
     quota: u32,
+    pace: Millis,
     outbox_room: u64,
     now: Millis,
     written: &mut Written,
 ) -> Admission {
+    // A time to come is another clock's, and says nothing.
+    let since = now.saturating_sub(line.served_at);
+    if since > 0 && since < pace {
+        return Admission::default();
+    }
     if outbox_room == 0 {
         return Admission { remaining: quota, outbox_full: true, ..Admission::default() };
     }
@@ -24,6 +30,7 @@ pub(super) fn admit(
     if line.removed || stands {
         return idle;
     }
+    line.served_at = now;
     let room = line.room().min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
     let free = quota.min(room);
     let (mut admitted, mut missed) = (0, 0);
@@ -80,9 +87,10 @@ pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut W
     for (user, missed) in missed {
         line.end(user, missed.number, EndReason::Abandoned, now, written);
     }
-    line.forget_closed(now);
+    let forgotten = line.forget_closed(now, CHUNK as usize);
     line.forget_changes(CHUNK as usize);
-    Expiry { expired, abandoned, more: expired + abandoned == CHUNK, active: line.is_active() }
+    let more = expired + abandoned == CHUNK || forgotten == CHUNK as usize;
+    Expiry { expired, abandoned, more, active: line.is_active() }
 }
 
 pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut Written) -> Sweep {

@@ -37,6 +37,8 @@ pub(super) struct Line {
     pub(super) entered: Timed<Entry>,
     /// How many passed through since the leader's last tick.
     pub(super) through: u32,
+    /// When the leader's last round that let people in began.
+    pub(super) served_at: Millis,
     pub(super) totals: Totals,
     pub(super) changes: VecDeque<Change>,
     /// How many changes were forgotten from the head of the list.
@@ -95,6 +97,7 @@ impl Line {
             missed: Timed::default(),
             entered: Timed::default(),
             through: 0,
+            served_at: 0,
             totals: Totals::default(),
             changes: VecDeque::new(),
             changes_dropped: 0,
@@ -238,8 +241,16 @@ impl Line {
         self.closed.get(&number).map(|(reason, _)| *reason)
     }
 
-    pub(super) fn forget_closed(&mut self, now: Millis) {
-        self.closed.retain(|_, (_, at)| *at + CLOSED_KEEP_MS > now);
+    /// Forgets at most so many old ends, the oldest first, and says how many.
+    pub(super) fn forget_closed(&mut self, now: Millis, most: usize) -> usize {
+        let old = self.closed.iter().filter(|(_, (_, at))| *at + CLOSED_KEEP_MS <= now);
+        let mut old: Vec<_> = old.map(|(number, (_, at))| (*at, *number)).collect();
+        old.sort_unstable();
+        old.truncate(most);
+        old.iter().for_each(|(_, number)| {
+            self.closed.remove(number);
+        });
+        old.len()
     }
 
     /// Notes the first number given in a slice of time.

@@ -5,7 +5,7 @@ use daegi_domain::{EndReason, Millis, Mode, Number, OnRejoin, Settings, UserId};
 use super::line::{Line, Missed};
 use super::outbox::Written;
 use super::recovery::{self, Store};
-use crate::model::{Joined, Place, Refusal, Standing};
+use crate::model::{Closing, Joined, Place, Refusal, Standing};
 
 pub(super) fn join(
     line: &mut Line,
@@ -207,11 +207,12 @@ pub(super) fn leave(
     line: &mut Line,
     user: &UserId,
     number: Number,
+    store: Store,
     now: Millis,
     written: &mut Written,
-) -> bool {
-    if complete(line, user, number, EndReason::Left, now, written) {
-        return true;
+) -> Closing {
+    if complete(line, user, number, EndReason::Left, store, now, written).is_done() {
+        return Closing::Done;
     }
     let missed = line.missed.get(user).filter(|missed| missed.number == number);
     if line.waiting.number_of(user) == Some(number) {
@@ -223,13 +224,13 @@ pub(super) fn leave(
         line.missed.remove(until, user);
         if until <= now {
             line.end(user.clone(), number, EndReason::Abandoned, now, written);
-            return false;
+            return Closing::Over;
         }
     } else {
-        return false;
+        return Closing::Over;
     }
     line.end(user.clone(), number, EndReason::Left, now, written);
-    true
+    Closing::Done
 }
 
 pub(super) fn complete(
@@ -237,16 +238,17 @@ pub(super) fn complete(
     user: &UserId,
     number: Number,
     reason: EndReason,
+    store: Store,
     now: Millis,
     written: &mut Written,
-) -> bool {
+) -> Closing {
     let Some(entry) = line.entered.get(user).filter(|entry| entry.number == number) else {
-        return recovery::end_lost(line, user, number, reason, now, written);
+        return recovery::end_lost(line, user, number, reason, store, now, written);
     };
     // What is over is over, also before the leader has noticed: the person was told so.
     let in_time = entry.expires_at > now;
     line.entered.remove(entry.expires_at, user);
     let reason = if in_time { reason } else { EndReason::Expired };
     line.end(user.clone(), number, reason, now, written);
-    in_time
+    if in_time { Closing::Done } else { Closing::Over }
 }

@@ -6,7 +6,7 @@ use daegi_domain::{Departed, EndReason, Millis, Number, Reclaimed, UserId};
 use super::line::{Change, Line};
 use super::outbox::Written;
 use super::people;
-use crate::model::{Place, Reentry, Standing};
+use crate::model::{Closing, Place, Reentry, Standing};
 use crate::{LEAP, TAKE_BACK_MS};
 
 /// Which store this is, and how long its lines wait for people they lost.
@@ -54,9 +54,9 @@ impl Line {
         if !self.takes_back(now + TAKE_BACK_MS / 2) {
             (self.lost_from, self.take_back_until) = (self.tail.next(), now + TAKE_BACK_MS);
         }
-        if self.item.recovering_until <= now {
-            self.item.recovering_until = 0;
-        }
+        // Who was taken back already may be lost again: everybody has the whole time anew.
+        let recovers = self.item.recovering_until > now;
+        self.item.recovering_until = if recovers { now + store.hold } else { 0 };
         let frontier = self.frontier();
         if frontier <= self.tail {
             self.changes.push_front(Change::Waits(frontier, self.tail));
@@ -133,15 +133,19 @@ pub(super) fn end_lost(
     user: &UserId,
     number: Number,
     reason: EndReason,
+    store: Store,
     now: Millis,
     written: &mut Written,
-) -> bool {
-    let lost = !line.removed && line.has_lost(user, number, now);
-    if lost {
-        line.totals.joined += 1;
-        line.end(user.clone(), number, reason, now, written);
+) -> Closing {
+    if !line.removed && number > line.tail {
+        line.lift(number, store, now);
     }
-    lost
+    if line.removed || !line.has_lost(user, number, now) {
+        return Closing::Over;
+    }
+    line.totals.joined += 1;
+    line.end(user.clone(), number, reason, now, written);
+    Closing::Done
 }
 
 /// Lets a person in again whose pass is proof that they were let in, if the line lost that.

@@ -126,9 +126,9 @@ impl RedisStore {
     /// What the partition knows that has come least far.
     pub(super) async fn catalogue_of(&self, log: &str) -> Result<Catalogue> {
         let known = self.all_partitions().map(|partition| {
-            let mut get = ::redis::cmd("HGET");
-            get.arg(partition.catalogues).arg(log);
-            async move { self.command::<Option<String>>(&get).await }
+            let mut script = scripts().catalogue.prepare_invoke();
+            script.key(partition.catalogues).arg(log);
+            self.run::<Option<String>>(script)
         });
         let known = try_join_all(known).await?.into_iter();
         let known = known.map(|state| reply::catalogue(state.as_deref()));
@@ -137,9 +137,9 @@ impl RedisStore {
 
     pub(super) async fn catalogue_begun(&self, log: &str) -> Result<()> {
         let noted = self.all_partitions().map(|partition| {
-            let mut set = ::redis::cmd("HSETNX");
-            set.arg(partition.catalogues).arg(log).arg("reading");
-            async move { self.command::<()>(&set).await }
+            let mut script = scripts().begin_catalogue.prepare_invoke();
+            script.key(partition.catalogues).arg(log);
+            self.run::<()>(script)
         });
         try_join_all(noted).await.map(drop)
     }

@@ -6,8 +6,8 @@ use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 use super::Sliced;
 use super::fields::{self, Hash};
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, NewsOutcome,
-    Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
+    NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Refusal, Standing, Sweep, Totals,
 };
 use crate::{Error, Result};
 
@@ -57,6 +57,15 @@ pub(super) fn news_outcome(tag: &str) -> Result<NewsOutcome> {
         "notfound" => Ok(NewsOutcome::NotFound),
         "stale" => Ok(NewsOutcome::Stale),
         other => Err(strange("put_items or remove_item", other)),
+    }
+}
+
+pub(super) fn closing(tag: &str) -> Result<Closing> {
+    match tag {
+        "d" => Ok(Closing::Done),
+        "o" => Ok(Closing::Over),
+        "f" => Ok(Closing::Forgotten),
+        other => Err(strange("the end of a ticket", other)),
     }
 }
 

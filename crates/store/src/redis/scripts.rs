@@ -53,7 +53,8 @@ registry! {
         resolve, reenter, close, counts, admit, expire, sweep,
     ],
     plain: [
-        open, fence, renew, announce, outbox_ack, put_items, end_catalogue, journal_write, post_notice,
+        open, fence, renew, announce, outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
+        journal_write, post_notice,
     ]
 }
 

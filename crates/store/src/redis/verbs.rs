@@ -14,8 +14,8 @@ use super::scripts::scripts;
 use super::{Lookback, RedisStore, failure, fields, keys, memory, reply};
 use crate::lease::Leases;
 use crate::model::{
-    Admission, Catalogue, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot, Memory,
-    NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
+    Memory, NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
 };
 use crate::{CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store};
 
@@ -153,7 +153,13 @@ impl Store for RedisStore {
         Ok(standings.first().copied().unwrap_or(Standing::Forgotten))
     }
 
-    async fn leave(&self, id: &ItemId, user: &UserId, number: Number, now: Millis) -> Result<bool> {
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<Closing> {
         self.close(id, user, number, EndReason::Left, "any", now).await
     }
 
@@ -164,7 +170,7 @@ impl Store for RedisStore {
         number: Number,
         reason: EndReason,
         now: Millis,
-    ) -> Result<bool> {
+    ) -> Result<Closing> {
         self.close(id, user, number, reason, "entered", now).await
     }
 
@@ -180,8 +186,8 @@ impl Store for RedisStore {
         self.new_epoch(now / 1000).await
     }
 
-    async fn active_lines(&self) -> Result<Vec<ItemId>> {
-        self.members(|partition| partition.active.clone()).await
+    async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>> {
+        self.members_of(&PartitionKeys::new(partition).active).await
     }
 
     async fn admit(
@@ -189,12 +195,14 @@ impl Store for RedisStore {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
+        pace: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
         let call = |first_slice: u64| {
             let mut script = self.on_line(id, |scripts| &scripts.admit);
             script.arg(epoch.0).arg(quota).arg(outbox_max).arg(now).arg(CHUNK).arg(first_slice);
+            script.arg(pace);
             script
         };
         let admission = self.with_slices(id, Lookback::Admit, now, call, reply::admission).await;

@@ -47,15 +47,15 @@ async fn counts_tell_where_the_line_is_and_how_tickets_ended() {
         let (id, epoch) = (item("concert"), store.begin_term(0).await.unwrap());
         let people = users(6);
         store.join(&id, &people, &SETTINGS, START).await.unwrap();
-        store.admit(epoch, &id, 3, 100, START).await.unwrap();
+        store.admit(epoch, &id, 3, 0, 100, START).await.unwrap();
         let base = Number::base_at(START).0;
         let at = |nth: usize| (&people[nth], Number(base + 1 + nth as u64));
         let ended = |nth, reason| {
             let (user, number) = at(nth);
             store.complete(&id, user, number, reason, START)
         };
-        assert!(ended(0, EndReason::Completed).await.unwrap(), "{name}");
-        assert!(ended(1, EndReason::Left).await.unwrap(), "{name}");
+        assert!(ended(0, EndReason::Completed).await.unwrap().is_done(), "{name}");
+        assert!(ended(1, EndReason::Left).await.unwrap().is_done(), "{name}");
         let (user, number) = at(4);
         store.leave(&id, user, number, START).await.unwrap();
         store.expire(epoch, &id, START + 31_000).await.unwrap();

@@ -33,11 +33,11 @@ async fn a_stale_leader_cannot_admit() {
         store.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
         let old = store.begin_term(0).await.unwrap();
         let new = store.begin_term(0).await.unwrap();
-        let refused = store.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
+        let refused = store.admit(old, &item("concert"), 5, 0, 100, START).await.unwrap_err();
         assert!(matches!(refused, Error::StaleEpoch(1)), "{name}: {refused}");
         assert!(store.expire(old, &item("concert"), START).await.is_err(), "{name}");
         assert!(store.sweep(old, &item("concert"), daegi_domain::Number(0), START).await.is_err());
-        let admission = store.admit(new, &item("concert"), 5, 100, START).await.unwrap();
+        let admission = store.admit(new, &item("concert"), 5, 0, 100, START).await.unwrap();
         assert_eq!(admission.admitted, 5, "{name}: nothing had happened before");
     }
 }
@@ -148,7 +148,7 @@ async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
 
     let old = former.begin_term(START).await.unwrap();
     cable.set(Condition::Dead);
-    let unheard = former.admit(old, &item("concert"), 5, 100, START).await.unwrap_err();
+    let unheard = former.admit(old, &item("concert"), 5, 0, 100, START).await.unwrap_err();
     assert!(matches!(unheard, Error::Unavailable(_)), "{unheard}");
     let new = next.begin_term(START).await.unwrap();
     cable.set(Condition::Good);
@@ -158,5 +158,5 @@ async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
     })
     .await;
     assert_eq!(next.counts(&[item("concert")]).await.unwrap()[0].entered, 0);
-    assert_eq!(next.admit(new, &item("concert"), 5, 100, START).await.unwrap().admitted, 5);
+    assert_eq!(next.admit(new, &item("concert"), 5, 0, 100, START).await.unwrap().admitted, 5);
 }

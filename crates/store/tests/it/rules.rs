@@ -3,7 +3,9 @@
 use daegi_domain::{
     EndReason, ItemId, LineEvent, Mode, Number, OnRejoin, Policy, SeenPage, UserId,
 };
-use daegi_store::{Epoch, Joined, Place, Refusal, SharedStore, Standing};
+use daegi_store::{
+    CHUNK, CLOSED_KEEP_MS, Closing, Epoch, Joined, Place, Refusal, SharedStore, Standing,
+};
 
 use crate::support::{SETTINGS, START, both, change, item, user, users};
 
@@ -62,12 +64,12 @@ async fn a_sold_out_line_is_kept_and_goes_on_where_it_stopped() {
         let sold_out =
             daegi_domain::ItemChange { stock: 0, ..change("concert", Policy::default()) };
         store.put_item(&sold_out, START).await.unwrap();
-        assert_eq!(store.admit(epoch, &id, 5, 100, START).await.unwrap().admitted, 0, "{name}");
+        assert_eq!(store.admit(epoch, &id, 5, 0, 100, START).await.unwrap().admitted, 0, "{name}");
         let newcomer = store.join(&id, &[user("c")], &SETTINGS, START).await.unwrap();
         assert_eq!(newcomer, [Joined::Refused(Refusal::SoldOut)], "{name}");
         assert_eq!(join(&store, &id, &user("a"), START).await, (first, 1), "{name}: place kept");
         store.put_item(&change("concert", Policy::default()), START).await.unwrap();
-        assert_eq!(store.admit(epoch, &id, 1, 100, START).await.unwrap().admitted, 1, "{name}");
+        assert_eq!(store.admit(epoch, &id, 1, 0, 100, START).await.unwrap().admitted, 1, "{name}");
         let entered = standing(&store, &id, &user("a"), first, START).await;
         assert!(matches!(entered, Standing::At(Place::Entered { .. })), "{name}: {entered:?}");
     }
@@ -82,7 +84,7 @@ async fn who_misses_their_turn_and_comes_back_in_time_is_served_first() {
         let here = join(&store, &id, &user("here"), START).await.0;
         let later = START + 100_000;
         store.mark_seen(&id, &SeenPage::of([here]), later).await.unwrap();
-        let admission = store.admit(epoch, &id, 1, 100, later).await.unwrap();
+        let admission = store.admit(epoch, &id, 1, 0, 100, later).await.unwrap();
         assert_eq!((admission.admitted, admission.missed), (1, 1), "{name}");
         let third = join(&store, &id, &user("third"), later).await;
         assert_eq!(third.1, 1, "{name}");
@@ -92,7 +94,7 @@ async fn who_misses_their_turn_and_comes_back_in_time_is_served_first() {
             "{name}"
         );
         assert_eq!(join(&store, &id, &user("third"), later).await.1, 2, "{name}");
-        let admission = store.admit(epoch, &id, 1, 100, later + 10).await.unwrap();
+        let admission = store.admit(epoch, &id, 1, 0, 100, later + 10).await.unwrap();
         assert_eq!((admission.admitted, admission.missed), (1, 0), "{name}");
         let back = standing(&store, &id, &user("away"), away, later + 20).await;
         assert!(matches!(back, Standing::At(Place::Entered { .. })), "{name}: {back:?}");
@@ -106,7 +108,7 @@ async fn who_stays_away_is_abandoned_and_says_so_once() {
         let (id, epoch) = open(&store, Policy::default()).await;
         let away = join(&store, &id, &user("away"), START).await.0;
         let later = START + 100_000;
-        assert_eq!(store.admit(epoch, &id, 1, 100, later).await.unwrap().missed, 1, "{name}");
+        assert_eq!(store.admit(epoch, &id, 1, 0, 100, later).await.unwrap().missed, 1, "{name}");
         let end = later + 300_000;
         assert_eq!(store.expire(epoch, &id, end).await.unwrap().abandoned, 1, "{name}");
         let ended = Standing::Ended(EndReason::Abandoned);
@@ -144,11 +146,15 @@ async fn an_expired_entry_frees_its_room_and_is_told() {
         let (id, epoch) = open(&store, policy).await;
         let first = join(&store, &id, &user("a"), START).await.0;
         join(&store, &id, &user("b"), START).await;
-        assert_eq!(store.admit(epoch, &id, 9, 100, START).await.unwrap().admitted, 1, "{name}");
+        assert_eq!(store.admit(epoch, &id, 9, 0, 100, START).await.unwrap().admitted, 1, "{name}");
         let end = START + 30_000;
-        assert_eq!(store.admit(epoch, &id, 9, 100, end - 1).await.unwrap().admitted, 0, "{name}");
+        assert_eq!(
+            store.admit(epoch, &id, 9, 0, 100, end - 1).await.unwrap().admitted,
+            0,
+            "{name}"
+        );
         assert_eq!(store.expire(epoch, &id, end).await.unwrap().expired, 1, "{name}");
-        assert_eq!(store.admit(epoch, &id, 9, 100, end).await.unwrap().admitted, 1, "{name}");
+        assert_eq!(store.admit(epoch, &id, 9, 0, 100, end).await.unwrap().admitted, 1, "{name}");
         let told: Vec<_> = events(&store).await.into_iter().map(|event| event.number().0).collect();
         assert_eq!(told, [first.0, first.0, first.0 + 1], "{name}: in, expired, next in");
     }
@@ -165,9 +171,9 @@ async fn the_queue_starts_by_itself_when_the_rate_is_used_up() {
             |answer: &&Joined| matches!(answer, Joined::At { place: Place::Entered { .. }, .. });
         assert_eq!(answers.iter().filter(through).count(), 3, "{name}: the quota is 3");
         assert_eq!(events(&store).await.len(), 3, "{name}: passing through is an admission");
-        let admission = store.admit(epoch, &id, 3, 100, START).await.unwrap();
+        let admission = store.admit(epoch, &id, 3, 0, 100, START).await.unwrap();
         assert_eq!((admission.admitted, admission.remaining), (0, 0), "{name}: used up");
-        assert_eq!(store.admit(epoch, &id, 3, 100, START).await.unwrap().admitted, 2, "{name}");
+        assert_eq!(store.admit(epoch, &id, 3, 0, 100, START).await.unwrap().admitted, 2, "{name}");
     }
 }
 
@@ -178,7 +184,7 @@ async fn a_reset_sends_the_line_away_but_nobody_who_is_inside() {
         let (id, epoch) = open(&store, Policy::default()).await;
         let inside = join(&store, &id, &user("in"), START).await.0;
         let out = join(&store, &id, &user("out"), START).await.0;
-        store.admit(epoch, &id, 1, 100, START).await.unwrap();
+        store.admit(epoch, &id, 1, 0, 100, START).await.unwrap();
         store.reset(&id, START).await.unwrap().unwrap();
         assert_eq!(standing(&store, &id, &user("out"), out, START).await, Standing::Restarted);
         let entered = standing(&store, &id, &user("in"), inside, START).await;
@@ -208,14 +214,14 @@ async fn a_full_outbox_holds_admission_until_it_drains() {
     for (name, store) in stores {
         let (id, epoch) = open(&store, Policy::default()).await;
         store.join(&id, &users(9), &SETTINGS, START).await.unwrap();
-        assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
-        assert!(store.admit(epoch, &id, 9, 4, START).await.unwrap().outbox_full, "{name}");
+        assert_eq!(store.admit(epoch, &id, 9, 0, 4, START).await.unwrap().admitted, 4, "{name}");
+        assert!(store.admit(epoch, &id, 9, 0, 4, START).await.unwrap().outbox_full, "{name}");
         for partition in 0..store.partitions() {
             let batches = store.outbox_read(partition, None, 10).await.unwrap();
             let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
             store.outbox_ack(partition, &ids).await.unwrap();
         }
-        assert_eq!(store.admit(epoch, &id, 9, 4, START).await.unwrap().admitted, 4, "{name}");
+        assert_eq!(store.admit(epoch, &id, 9, 0, 4, START).await.unwrap().admitted, 4, "{name}");
     }
 }
 
@@ -226,7 +232,7 @@ async fn the_outbox_is_read_on_behind_a_batch_that_may_be_gone() {
         let (id, epoch) = open(&store, Policy::default()).await;
         store.join(&id, &users(12), &SETTINGS, START).await.unwrap();
         for _ in 0..12 {
-            store.admit(epoch, &id, 1, 100, START).await.unwrap();
+            store.admit(epoch, &id, 1, 0, 100, START).await.unwrap();
         }
         let mut found = None;
         for partition in 0..store.partitions() {
@@ -278,13 +284,15 @@ async fn an_entry_whose_time_is_up_can_neither_be_completed_nor_given_back() {
             join(&store, &id, &user("kim"), START).await.0,
             join(&store, &id, &user("lee"), START).await.0,
         ];
-        assert_eq!(store.admit(epoch, &id, 2, 100, START).await.unwrap().admitted, 2, "{name}");
+        assert_eq!(store.admit(epoch, &id, 2, 0, 100, START).await.unwrap().admitted, 2, "{name}");
         let end = START + 600_000;
         let expired = Standing::Ended(EndReason::Expired);
         assert_eq!(standing(&store, &id, &user("kim"), numbers[0], end).await, expired, "{name}");
         let completed = EndReason::Completed;
-        assert!(!store.complete(&id, &user("kim"), numbers[0], completed, end).await.unwrap());
-        assert!(!store.leave(&id, &user("lee"), numbers[1], end).await.unwrap(), "{name}");
+        let done = store.complete(&id, &user("kim"), numbers[0], completed, end).await;
+        assert_eq!(done.unwrap(), Closing::Over, "{name}");
+        let left = store.leave(&id, &user("lee"), numbers[1], end).await;
+        assert_eq!(left.unwrap(), Closing::Over, "{name}");
         let told = events(&store).await;
         let ends = told.iter().filter_map(|event| match event {
             LineEvent::Closed { reason, .. } => Some(*reason),
@@ -292,6 +300,42 @@ async fn an_entry_whose_time_is_up_can_neither_be_completed_nor_given_back() {
         });
         assert_eq!(ends.collect::<Vec<_>>(), [EndReason::Expired; 2], "{name}");
         assert_eq!(standing(&store, &id, &user("kim"), numbers[0], end).await, expired, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_is_served_once_per_tick_whoever_leads() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let (id, epoch) = open(&store, Policy::default()).await;
+        store.join(&id, &users(9), &SETTINGS, START).await.unwrap();
+        let admit =
+            async |epoch, now| store.admit(epoch, &id, 2, 900, 100, now).await.unwrap().admitted;
+        assert_eq!(admit(epoch, START).await, 2, "{name}");
+        assert_eq!(admit(epoch, START).await, 2, "{name}: the same round goes on");
+        let next = store.begin_term(0).await.unwrap();
+        assert_eq!(admit(next, START + 899).await, 0, "{name}: another leader, too early");
+        assert_eq!(admit(next, START + 900).await, 2, "{name}");
+        let behind = START - 60_000;
+        assert_eq!(admit(next, behind).await, 2, "{name}: a clock that went back stops nobody");
+    }
+}
+
+#[tokio::test]
+async fn old_ends_are_forgotten_a_chunk_at_a_time() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let (id, epoch) = open(&store, Policy::default()).await;
+        let base = Number::base_at(START).0;
+        let crowd = users(CHUNK as usize + 1);
+        store.join(&id, &crowd, &SETTINGS, START).await.unwrap();
+        for (who, number) in crowd.iter().zip(base + 1..) {
+            assert!(store.leave(&id, who, Number(number), START).await.unwrap().is_done());
+        }
+        let old = START + CLOSED_KEEP_MS;
+        assert!(!store.expire(epoch, &id, old - 1).await.unwrap().more, "{name}");
+        assert!(store.expire(epoch, &id, old).await.unwrap().more, "{name}: one is left");
+        assert!(!store.expire(epoch, &id, old).await.unwrap().more, "{name}");
     }
 }
 

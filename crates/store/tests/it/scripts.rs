@@ -60,9 +60,9 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }
 
-fn admit_args(epoch: &str) -> [String; 6] {
+fn admit_args(epoch: &str) -> [String; 7] {
     let text = |number: u64| number.to_string();
-    [epoch.into(), "5".into(), "100".into(), text(NOW), "500".into(), text(SLICE - 4)]
+    [epoch.into(), "5".into(), "100".into(), text(NOW), "500".into(), text(SLICE - 4), "0".into()]
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     call(&mut connection, &line_script!("admit"), &args).await.unwrap();
     let number = (BASE + 1).to_string();
-    let close = [now.as_str(), "kim", &number, "C", "entered"];
+    let close = [now.as_str(), "kim", &number, "C", "entered", "45000"];
     call(&mut connection, &line_script!("close"), &close).await.unwrap();
     let lost = (BASE - 9).to_string();
     let resolve = [now.as_str(), "45000", "lee", &number, "choi", &lost];
@@ -129,4 +129,19 @@ async fn entry_and_event_are_written_in_one_step() {
     let batches: u64 = connection.xlen(&keys()[12]).await.unwrap();
     let events: u64 = connection.get(&keys()[13]).await.unwrap();
     assert_eq!((entered, batches, events), (2, 1, 2), "two people, one packed record, two events");
+}
+
+#[tokio::test]
+async fn liveness_is_kept_as_long_as_the_policy_looks_back() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    // Grace and keeping, in seconds, and how long a slice lives at least and at most.
+    for (policy, lives) in [(("60", "300"), 360..=390), (("600", "900"), 1500..=1530)] {
+        let limits = [("graceSeconds", policy.0), ("missedKeepSeconds", policy.1)];
+        let () = connection.hset_multiple(&keys()[0], &limits).await.unwrap();
+        call(&mut connection, &line_script!("mark_seen"), &["0", "\u{1}"]).await.unwrap();
+        let seconds: i64 = connection.ttl(&keys()[16]).await.unwrap();
+        assert!(lives.contains(&seconds), "{policy:?}: {seconds} s");
+    }
 }

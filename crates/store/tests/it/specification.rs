@@ -77,15 +77,21 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
     history.extend(std::iter::repeat_n(Op::Crowd { item: 0, from: 0, count: 700 }, 1));
     history.push(Op::Crowd { item: 0, from: 500, count: 900 });
     for _ in 0..3 {
-        history.push(Op::Admit { item: 0, quota: 600, outbox_max: 1000, stale: false });
-        history.push(Op::Admit { item: 0, quota: 2, outbox_max: 1_000_000, stale: false });
+        history.push(Op::Admit { item: 0, quota: 600, pace: 0, outbox_max: 1000, stale: false });
+        history.push(Op::Admit { item: 0, quota: 2, pace: 0, outbox_max: 1_000_000, stale: false });
     }
     history.push(Op::Advance { ms: 61_000 });
     history.push(Op::MarkAll { item: 0, every: 3 });
     for _ in 0..4 {
         history.push(Op::Advance { ms: 120_000 });
         history.push(Op::Sweep { item: 0, stale: false });
-        history.push(Op::Admit { item: 0, quota: 600, outbox_max: 1_000_000, stale: false });
+        history.push(Op::Admit {
+            item: 0,
+            quota: 600,
+            pace: 0,
+            outbox_max: 1_000_000,
+            stale: false,
+        });
         history.push(Op::Expire { item: 0, stale: false });
         history.push(Op::Expire { item: 0, stale: false });
         history.push(Op::Snapshot { item: 0 });

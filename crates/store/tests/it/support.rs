@@ -58,7 +58,10 @@ impl Setup {
         let Self::One(redis) = self else { return };
         let by_another = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
             for _, key in ipairs(redis.call('KEYS', '*:item')) do \
-            redis.call('HSET', key, 'run', 'another') end";
+            redis.call('HSET', key, 'run', 'another') end \
+            for _, key in ipairs(redis.call('KEYS', '*:catalogues')) do \
+            for _, log in ipairs(redis.call('HKEYS', key)) do \
+            redis.call('HSET', key, log, 'read:another') end end";
         redis.ask::<()>(&["SWAPDB", "0", "1"]).await.unwrap();
         redis.ask::<()>(&["EVAL", by_another, "0"]).await.unwrap();
     }

@@ -1,10 +1,10 @@
 use daegi_domain::{EndReason, ItemId, Ticket, UserId};
 use daegi_runtime::traces::{Begun, Call};
-use daegi_store::Joined;
+use daegi_store::{Closing, Joined};
 
 use super::answer::Found;
 use super::{Presented, Room};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::patience::{in_a_second, in_time};
 use crate::wire;
 
@@ -68,7 +68,8 @@ impl Room {
     pub(crate) async fn leave(&self, presented: &Presented, begun: Option<&Begun>) -> Result<()> {
         let Ticket { item, user, number } = self.believe(presented)?;
         let now = self.clock.now_ms();
-        in_time("leave", self.store.leave(&item, &user, number, now)).await?;
+        let left = in_time("leave", self.store.leave(&item, &user, number, now)).await?;
+        unless_forgotten(left)?;
         if let Some(line) = self.lines.known(&item) {
             // So that the person's next poll at this pod knows. If it fails, they have left anyway.
             let _ = in_a_second(line.refreshed()).await;
@@ -88,10 +89,20 @@ impl Room {
         let Ticket { item, user, number } = self.believe(presented)?;
         let now = self.clock.now_ms();
         let done = self.store.complete(&item, &user, number, EndReason::Completed, now);
-        let released = in_time("complete", done).await?;
+        let released = unless_forgotten(in_time("complete", done).await?)?;
         if let Some(begun) = begun {
             self.traces.answered(Call::Complete, &item, number, begun);
         }
         Ok(released)
+    }
+}
+
+/// Whether a call ended the ticket. A ticket of an item that was lost cannot be ended now, and would
+/// live again when the item is back: whoever wants it ended is to ask again.
+fn unless_forgotten(closing: Closing) -> Result<bool> {
+    match closing {
+        Closing::Done => Ok(true),
+        Closing::Over => Ok(false),
+        Closing::Forgotten => Err(Error::Forgotten),
     }
 }

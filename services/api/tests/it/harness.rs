@@ -109,7 +109,7 @@ impl World {
     pub(crate) async fn admit(&self, item: &str, people: u32) {
         let epoch = self.store.begin_term(0).await.unwrap();
         let now = self.clock.now_ms();
-        let done = self.store.admit(epoch, &id(item), people, 1_000_000, now).await.unwrap();
+        let done = self.store.admit(epoch, &id(item), people, 0, 1_000_000, now).await.unwrap();
         assert_eq!(done.admitted, people, "{done:?}");
     }
 

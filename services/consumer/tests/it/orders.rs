@@ -1,12 +1,15 @@
 //! What order services say about orders.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use daegi_domain::{EndReason, OrderClosed, Outcome, Ticket, Topics, UserId};
 use daegi_kafka::Record;
 use daegi_runtime::Clock;
-use daegi_store::{Joined, Standing};
-use daegi_testkit::eventually;
+use daegi_store::{Joined, MemoryStore, Standing};
+use daegi_testkit::{Gate, Gated, eventually};
 
-use crate::pod::{Pod, SOON, changed, item};
+use crate::pod::{PARTITIONS, Pod, SETTINGS, SOON, changed, item};
 
 /// Two people inside, by the leader's hand.
 async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
@@ -15,7 +18,7 @@ async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
     store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
     let joined = store.join(&concert, users, &settings, now).await.unwrap();
     let epoch = store.begin_term(0).await.unwrap();
-    store.admit(epoch, &concert, 10, 1_000, now).await.unwrap();
+    store.admit(epoch, &concert, 10, 0, 1_000, now).await.unwrap();
     let ticket = |(joined, user): (Joined, &UserId)| match joined {
         Joined::At { number, .. } => Ticket { item: item("concert"), user: user.clone(), number },
         Joined::Refused(refusal) => panic!("refused: {refusal:?}"),
@@ -60,5 +63,30 @@ async fn an_order_frees_the_slot_and_a_forged_one_does_not() {
     let cancelled = closed(&pod, &kim, Outcome::Cancelled);
     pod.publish(&[cancelled.clone(), cancelled]).await;
     ended(&pod, &kim, EndReason::Left).await;
+    pod.stop().await;
+}
+
+/// Counts how often an order is tried.
+#[derive(Debug, Clone, Default)]
+struct Tries(Arc<AtomicUsize>);
+
+impl Gate for Tries {
+    async fn before(&self, call: &'static str) -> daegi_store::Result<()> {
+        self.0.fetch_add(usize::from(call == "complete"), Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_order_of_a_lost_item_waits_until_the_item_is_back() {
+    let (memory, tries) = (Arc::new(MemoryStore::new(PARTITIONS, SETTINGS)), Tries::default());
+    let pod = Pod::on(Arc::new(Gated { store: memory.clone(), gate: tries.clone() }));
+    let kim = inside(&pod, &[UserId::parse("kim").unwrap()]).await.remove(0);
+    memory.lose(None);
+    pod.publish(&[closed(&pod, &kim, Outcome::Completed)]).await;
+    eventually(SOON, "it is tried again", async || tries.0.load(Ordering::SeqCst) > 1).await;
+    let now = Clock::system().now_ms();
+    pod.store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
+    ended(&pod, &kim, EndReason::Completed).await;
     pod.stop().await;
 }

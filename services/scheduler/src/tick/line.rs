@@ -6,6 +6,9 @@ use daegi_store::{Epoch, Result, SharedStore};
 /// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
 const SWEEP_CHUNKS: u32 = 10;
 
+/// How much of a tick's length must have passed, in percent: clocks and timers are not exact.
+const EARLIEST: Millis = 90;
+
 /// Everything the round of a line needs.
 #[derive(Debug)]
 pub(super) struct LineRound {
@@ -79,8 +82,9 @@ impl LineRound {
     /// Asks once even where nobody may enter: it also closes the books on those who passed
     /// through since the last tick, without which an empty line would stay active.
     async fn admit(&self, id: &ItemId, mut quota: u32, moved: &mut Moved) -> Result<()> {
+        let pace = Millis::from(self.settings.tick_ms) * EARLIEST / 100;
         loop {
-            let call = self.store.admit(self.epoch, id, quota, self.outbox_max, self.now);
+            let call = self.store.admit(self.epoch, id, quota, pace, self.outbox_max, self.now);
             let admission = call.await?;
             moved.admitted += admission.admitted;
             moved.missed += admission.missed;

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use daegi_domain::{ItemId, LineState, Settings};
+use daegi_store::{Error, Result};
 use metrics::counter;
 
 use super::line::Moved;
 use crate::meters;
 
 /// What one round did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct TickReport {
     /// What applied to every line.
     pub settings: Settings,
@@ -34,6 +35,8 @@ pub struct TickReport {
     pub purged: u32,
     /// Lines the store could not read.
     pub skipped: u32,
+    /// Why lines were left out: a server of the store is away.
+    pub away: Option<Error>,
 }
 
 impl TickReport {
@@ -50,6 +53,7 @@ impl TickReport {
             outbox_full: 0,
             purged: 0,
             skipped: 0,
+            away: None,
         }
     }
 
@@ -77,6 +81,18 @@ impl TickReport {
     pub(super) fn skip(&mut self, id: &ItemId, what: &str) {
         tracing::error!(item.id = %id, error = what, "line skipped");
         self.skipped += 1;
+    }
+
+    /// An answer, none from a server that is away: its lines wait, and nobody else's.
+    pub(super) fn unless_away<T>(&mut self, answer: Result<T>) -> Result<Option<T>> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error) if error.is_transient() => {
+                self.away.get_or_insert(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn count(&self) {

@@ -1,16 +1,22 @@
 -- Lets people in: those who came back first, then from the frontier. Whoever was not seen within
--- the grace period is put aside instead. Entry and event are one step.
+-- the grace period is put aside instead. Entry and event are one step. A line is served once per
+-- tick, whoever leads: a new leader, or one that tries a round again, comes too early for lines that
+-- were served. All calls of a round have the same time.
 -- KEYS[17..]: slices of liveness from ARGV[6] on, to the one after the current.
 -- ARGV: 1 epoch · 2 quota · 3 most events the outbox may hold · 4 now · 5 most people per call ·
---       6 the first slice in KEYS
+--       6 the first slice in KEYS · 7 how long after the last round the next may begin
 -- Reply: {admitted, missed, remaining, 0|1 more, 0|1 outbox full}, or
 --        {'slices', grace seconds} with nothing done, if KEYS do not reach back far enough
 if is_stale(ARGV[1]) then return STALE end
 local quota, outbox_max, now, chunk = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
   'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds', 'base',
-  'recoveringUntil', 'behindUntil')
+  'recoveringUntil', 'behindUntil', 'servedAt')
 if not item.id then return {0, 0, quota, 0, 0} end
+
+-- A time to come is another clock's, and says nothing.
+local since = now - tonumber(item.servedAt or '0')
+if since > 0 and since < tonumber(ARGV[7]) then return {0, 0, 0, 0, 0} end
 
 local outbox_room = outbox_max - tonumber(redis.call('GET', OUTBOX_EVENTS) or '0')
 if outbox_room <= 0 then return {0, 0, quota, 0, 1} end
@@ -29,6 +35,7 @@ if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.pause
   return {0, 0, quota, 0, 0}
 end
 
+if since ~= 0 then redis.call('HSET', ITEM, 'servedAt', txt(now)) end
 local seen = function() return true end
 if grace > 0 then seen = seen_since(oldest, tonumber(ARGV[6])) end
 local ttl, keep = tonumber(item.passTtlSeconds), tonumber(item.missedKeepSeconds) * 1000

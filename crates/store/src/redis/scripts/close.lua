@@ -1,19 +1,22 @@
 -- Ends a living ticket: the person leaves, or the order is closed. One that was lost ends, too, so
 -- that nobody takes it back later. One whose time is up ends for that reason, also before the leader
 -- has noticed: the person was told so.
--- ARGV: 1 now · 2 user · 3 number · 4 reason · 5 'entered' to end entries only, 'any' otherwise
--- Reply: 1, or 0 if the ticket had ended already
+-- ARGV: 1 now · 2 user · 3 number · 4 reason · 5 'entered' to end entries only, 'any' otherwise ·
+--       6 how long a line waits for people it lost
+-- Reply: 'd' ended by this call · 'o' over already, or never inside · 'f' nothing is known of such an item
 local now, user, number, reason = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local item = losses()
+if not item.id then return 'f' end
 
-local alive = 1
+local answer = 'd'
 local function took_out()
   local inside, _, expires = parse_entry(redis.call('HGET', ENTERED, user))
   if inside == number then
-    if expires <= now then alive, reason = 0, 'E' end
+    if expires <= now then answer, reason = 'o', 'E' end
     forget_entry(user)
     return true
   end
-  local item = losses()
+  if item.removed == '0' and number > item.tail then lift(item, number, now, tonumber(ARGV[6])) end
   if item.removed == '0' and has_lost(item, user, number, now) then
     redis.call('HINCRBY', ITEM, 'joined', 1)
     return true
@@ -26,13 +29,13 @@ local function took_out()
   else
     local missed, deadline = parse_missed(redis.call('HGET', MISSED, user))
     if missed ~= number then return false end
-    if deadline <= now then alive, reason = 0, 'A' end
+    if deadline <= now then answer, reason = 'o', 'A' end
     forget_missed(user)
   end
   return true
 end
 
-if not took_out() then return 0 end
+if not took_out() then return 'o' end
 close(user, number, reason, now)
-write_down(now, redis.call('HGET', ITEM, 'id'))
-return alive
+write_down(now, item.id)
+return answer

@@ -26,7 +26,10 @@ if expired < chunk then
   abandoned = end_due(MISSED, MISSED_UNTIL, parse_missed, 'A', chunk - expired)
 end
 write_down(now, id, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', CLOSED, '-inf', now - CLOSED_KEEP_MS)
+
+-- Whoever is let in together expires together, and is forgotten together an hour later.
+local forgotten = redis.call('ZRANGEBYSCORE', CLOSED, '-inf', now - CLOSED_KEEP_MS, 'LIMIT', 0, chunk)
+if #forgotten > 0 then redis.call('ZREM', CLOSED, unpack(forgotten)) end
 
 -- Changes that the front has passed do not matter any more.
 local front = first_waiting() or tonumber(item.tail) + 1
@@ -43,4 +46,5 @@ end
 local active = redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0
   or redis.call('HGET', ITEM, 'through') ~= '0'
 if not active then redis.call('SREM', ACTIVE, id) end
-return {expired, abandoned, expired + abandoned == chunk and 1 or 0, active and 1 or 0}
+local more = expired + abandoned == chunk or #forgotten == chunk
+return {expired, abandoned, more and 1 or 0, active and 1 or 0}

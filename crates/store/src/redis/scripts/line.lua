@@ -8,7 +8,7 @@ local ACTIVE, OUTBOX, OUTBOX_EVENTS, FENCE, ITEMS = KEYS[12], KEYS[13], KEYS[14]
 local SLICES = 17
 
 local PAGE = 8192
-local SLICE_MS, SLICES_KEPT = 15000, 244
+local SLICE_MS, SLICES_KEPT, UNSEEN_MS = 15000, 244, 360000
 local BUCKET_MS, BUCKETS = 5000, 60
 local CLOSED_KEEP_MS, LEAP = 3600000, 1048576
 
@@ -148,6 +148,15 @@ end
 local function is_stale(epoch) return redis.call('GET', FENCE) ~= epoch end
 local STALE = redis.error_reply('STALE another leader has taken over')
 
+-- Has the slice KEYS[17] live as long as anybody may look back to it: kept longer, the slices of an
+-- hour would be a quarter of a line's memory. Never shorter than for the default policy, so that a
+-- line finds what it needs when its policy looks back further, or at all, from now on.
+local function keep_slice()
+  local limits = redis.call('HMGET', ITEM, 'graceSeconds', 'missedKeepSeconds')
+  local unseen = (tonumber(limits[1] or '0') + tonumber(limits[2] or '0')) * 1000
+  redis.call('PEXPIRE', KEYS[SLICES], txt(math.max(unseen, UNSEEN_MS) + 2 * SLICE_MS))
+end
+
 -- Marks one number as seen in the slice KEYS[17].
 local function mark(number)
   local page = math.floor(number / PAGE)
@@ -158,7 +167,7 @@ local function mark(number)
   local byte = bit.bor(string.byte(bits, at), mask)
   bits = string.sub(bits, 1, at - 1) .. string.char(byte) .. string.sub(bits, at + 1)
   redis.call('HSET', KEYS[SLICES], txt(page), bits)
-  redis.call('PEXPIRE', KEYS[SLICES], (SLICES_KEPT + 1) * SLICE_MS)
+  keep_slice()
 end
 
 -- A person who missed their turn comes back, ahead of the line.
@@ -252,7 +261,8 @@ local function lift(item, given, now, hold)
   if not takes_back(item, now + TAKE_BACK_MS / 2) then
     item.lostFrom, item.takeBackUntil = item.tail + 1, now + TAKE_BACK_MS
   end
-  if item.recoveringUntil <= now then item.recoveringUntil = 0 end
+  -- Who was taken back already may be lost again: everybody has the whole time to come back anew.
+  item.recoveringUntil = item.recoveringUntil > now and now + hold or 0
   local frontier = first_behind(item.base)
   if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
   item.base = math.max(math.min(now * 64, HIGHEST), math.max(item.tail, given) + LEAP)

@@ -12,7 +12,7 @@ local function merged(old, new)
     for i = 1, #b do a[i] = bit.bor(a[i], b[i]) end
     parts[#parts + 1] = string.char(unpack(a))
   end
-  parts[#parts + 1] = string.sub(old, #table.concat(parts) + 1)
+  parts[#parts + 1] = string.sub(old, #new + 1)
   return table.concat(parts)
 end
 
@@ -23,5 +23,5 @@ for i, old in ipairs(redis.call('HMGET', KEYS[SLICES], unpack(pages))) do
   words[2 * i] = merged(old or '', ARGV[2 * i])
 end
 redis.call('HSET', KEYS[SLICES], unpack(words))
-redis.call('PEXPIRE', KEYS[SLICES], (SLICES_KEPT + 1) * SLICE_MS)
+keep_slice()
 return 'OK'

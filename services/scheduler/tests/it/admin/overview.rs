@@ -94,7 +94,7 @@ async fn speed_and_wait_are_known_once_a_line_was_watched() {
     assert_eq!((&before["admittedPerSecond"], &before["etaSeconds"]), (&json!(null), &json!(null)));
     desk.lookout.look().await.unwrap();
     let epoch = desk.store.begin_term(START).await.unwrap();
-    desk.store.admit(epoch, &item("concert"), 10, 100, START).await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 10, 0, 100, START).await.unwrap();
     desk.clock.advance(Duration::from_secs(5));
     let now = desk.ok(200, "GET", line, "").await;
     assert_eq!((&now["admittedPerSecond"], &now["etaSeconds"]), (&json!(2.0), &json!(20)));
@@ -115,11 +115,11 @@ async fn a_line_is_remembered_until_it_is_empty_and_its_end_is_in_it() {
     let history = "/waiting-item/concert/history";
     assert_eq!(desk.ok(200, "GET", history, "").await["at"], json!([]), "nobody has looked yet");
     desk.lookout.look().await.unwrap();
-    desk.store.admit(epoch, &item("concert"), 1, 100, START).await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 1, 0, 100, START).await.unwrap();
     let number = daegi_domain::Number(daegi_domain::Number::base_at(START).0 + 1);
     let (id, user) = (item("concert"), user("concert-0"));
     let done = desk.store.complete(&id, &user, number, EndReason::Completed, START);
-    assert!(done.await.unwrap());
+    assert!(done.await.unwrap().is_done());
     desk.store.expire(epoch, &id, START).await.unwrap();
     desk.clock.advance(Duration::from_secs(5));
     for _ in 0..3 {

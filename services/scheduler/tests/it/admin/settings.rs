@@ -96,7 +96,7 @@ async fn counts_cover_all_items_or_those_asked_for() {
         desk.store.join(&item(id), &users, &settings, START).await.unwrap();
     }
     let epoch = desk.store.begin_term(0).await.unwrap();
-    desk.store.admit(epoch, &item("concert"), 1, 100, START).await.unwrap();
+    desk.store.admit(epoch, &item("concert"), 1, 0, 100, START).await.unwrap();
     let concert = json!({"itemId": "concert", "waitingTokenCount": 2, "enteredTokenCount": 1});
     let game = json!({"itemId": "match", "waitingTokenCount": 1, "enteredTokenCount": 0});
     let all = json!({"items": [concert, game], "totalWaiting": 3, "totalEntered": 1});
