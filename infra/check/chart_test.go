@@ -37,6 +37,14 @@ func allValues(t *testing.T) map[string]chartutil.Values {
 	return all
 }
 
+// Values as somebody writes them into a file.
+func given(t *testing.T, text string) chartutil.Values {
+	t.Helper()
+	values, err := chartutil.ReadValues([]byte(text))
+	must(t, err)
+	return values
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -92,22 +100,36 @@ func TestHelmLints(t *testing.T) {
 
 func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
 	for text, why := range map[string]string{
-		"api: { replica: 3 }":                      "replica",
-		"store: { url: 'mysql://x' }":              "pattern",
-		"kafka: broker":                            "pattern",
-		"drainSeconds: -1":                         "minimum",
-		"ingress: { enabled: true }":               "minItems",
-		"env: { DAEGI_STORE: 'redis://other' }":    "DAEGI_STORE",
-		"env: { TICK_MS: '50' }":                   "TICK_MS",
-		"tracing: { endpoint: 'https://x:4318' }":  "pattern",
-		"tracing: { ratio: 2 }":                    "maximum",
-		"secrets: { create: true }":                "ticketSecrets",
-		"store: { fromSecret: { name: 'redis' } }": "key",
+		"api: { replica: 3 }":                                     "replica",
+		"store: { url: 'mysql://x' }":                             "pattern",
+		"kafka: broker":                                           "pattern",
+		"drainSeconds: -1":                                        "minimum",
+		"ingress: { enabled: true }":                              "minItems",
+		"env: { DAEGI_STORE: 'redis://other' }":                   "DAEGI_STORE",
+		"env: { TICK_MS: '50' }":                                  "TICK_MS",
+		"tracing: { endpoint: 'https://x:4318' }":                 "pattern",
+		"tracing: { ratio: 2 }":                                   "maximum",
+		"secrets: { create: true }":                               "ticketSecrets",
+		"store: { fromSecret: { name: 'redis' } }":                "key",
+		"monitoring: { rules: yes please }":                       "rules",
+		"api: { autoscaling: { targetRequestsPerSecond: 1000 } }": "monitoring.rules",
 	} {
-		values, err := chartutil.ReadValues([]byte(text))
-		must(t, err)
-		if _, err = render(values); err == nil {
+		if _, err := render(given(t, text)); err == nil {
 			t.Errorf("%s was taken; %s should be wrong", text, why)
+		}
+	}
+}
+
+// The figure is made by a rule: of the chart, or of somebody who says so.
+func TestAnAutoscalerMayFollowRequestsIfTheFigureIsMade(t *testing.T) {
+	for rules, own := range map[string]bool{"true": true, "elsewhere": false} {
+		rendered, err := render(given(t, "api: { autoscaling: { targetRequestsPerSecond: 1000 } }\nmonitoring: { rules: "+rules+" }"))
+		must(t, err)
+		if !strings.Contains(rendered, "metric: { name: daegi_api_requests_per_second }") {
+			t.Errorf("rules %s: the autoscaler does not follow requests", rules)
+		}
+		if strings.Contains(rendered, "kind: PrometheusRule") != own {
+			t.Errorf("rules %s: the chart makes them, or does not, against its word", rules)
 		}
 	}
 }

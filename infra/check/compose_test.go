@@ -52,6 +52,46 @@ func TestVariablesOfComposeAreOptions(t *testing.T) {
 	}
 }
 
+// Two builds of one name in one `docker compose build` get in each other's way, and nobody has these images to pull.
+func TestEveryImageOfOursIsBuiltOnceAndNeverPulled(t *testing.T) {
+	services := compose(t).Services
+	builders := map[string]string{}
+	for name, service := range services {
+		if service.Build == nil {
+			continue
+		}
+		if other, built := builders[service.Image]; built {
+			t.Errorf("%s and %s both build %s", name, other, service.Image)
+		}
+		builders[service.Image] = name
+	}
+	for name, service := range services {
+		if !strings.HasPrefix(service.Image, "daegi-") || service.Build != nil {
+			continue
+		}
+		if builders[service.Image] == "" {
+			t.Errorf("%s: nobody builds %s", name, service.Image)
+		}
+		if service.PullPolicy != types.PullPolicyNever {
+			t.Errorf("%s may try to pull %s", name, service.Image)
+		}
+	}
+}
+
+// The order service reaches the proxy by a name that only containers know. People are told one that they can open.
+func TestPeopleAreSentToAPageTheyCanReach(t *testing.T) {
+	services := compose(t).Services
+	command := services["order-service"].Command
+	pages := slices.Index(command, "--pages") + 1
+	if pages == 0 {
+		t.Fatalf("%v sends people to an address of containers", command)
+	}
+	published := func(port types.ServicePortConfig) bool { return command[pages] == "http://localhost:"+port.Published }
+	if !slices.ContainsFunc(services["proxy"].Ports, published) {
+		t.Errorf("nobody listens at %s", command[pages])
+	}
+}
+
 func TestWhatComposeMountsIsThere(t *testing.T) {
 	for name, service := range compose(t).Services {
 		for _, volume := range service.Volumes {

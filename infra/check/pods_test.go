@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,31 @@ func environment(container core.Container) map[string]string {
 		values[variable.Name] = variable.Value
 	}
 	return values
+}
+
+// A number that the chart gives with every upgrade undoes what an autoscaler decided meanwhile.
+func TestReplicasAreLeftToWhoeverScales(t *testing.T) {
+	counted := func(text string) map[string]bool {
+		rendered, err := render(given(t, text))
+		must(t, err)
+		all := map[string]bool{}
+		for _, object := range objects(t, rendered) {
+			if deployment, is := object.(*apps.Deployment); is {
+				all[deployment.Name] = deployment.Spec.Replicas != nil
+			}
+		}
+		return all
+	}
+	for text, expected := range map[string]map[string]bool{
+		"{}":                           {"daegi-api": false, "daegi-scheduler": true, "daegi-consumer": true},
+		"consumer: { replicas: null }": {"daegi-api": false, "daegi-scheduler": true, "daegi-consumer": false},
+		"consumer: { autoscaling: { enabled: true } }": {"daegi-api": false, "daegi-scheduler": true, "daegi-consumer": false},
+		"api: { autoscaling: { enabled: false } }":     {"daegi-api": true, "daegi-scheduler": true, "daegi-consumer": true},
+	} {
+		if found := counted(text); !maps.Equal(found, expected) {
+			t.Errorf("%s: the chart counts %v", text, found)
+		}
+	}
 }
 
 func TestADrainFitsIntoTheGracePeriod(t *testing.T) {

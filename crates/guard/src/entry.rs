@@ -14,7 +14,8 @@ pub struct Entry {
     pub user: UserId,
     /// To what.
     pub item: ItemId,
-    /// The pass's own id. The same for every pass of an entry: a key for one order per entry.
+    /// The pass's own id. Another one once daegi signs with another ticket secret: what all passes
+    /// of an entry have in common is `item`, `user` and `number`, the key for one order per entry.
     pub pass_id: Uuid,
     /// Their number in the line.
     pub number: Number,

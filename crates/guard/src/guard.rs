@@ -58,6 +58,9 @@ pub enum Error {
     /// Completing and checking online need the internal listener.
     #[error("the guard was not told daegi's internal address")]
     NoInternal,
+    /// The guard's own client speaks no TLS.
+    #[error("{0} needs TLS, which the guard does not have: use http, or Guard::with_client")]
+    NoTls(String),
     /// daegi does not answer, or answers with an error.
     #[error("daegi does not answer")]
     Away(#[from] reqwest::Error),
@@ -95,18 +98,32 @@ impl Setup {
 }
 
 impl Guard {
-    /// A guard. Nothing is fetched before the first pass comes.
+    /// A guard that asks over plain HTTP. Nothing is fetched before the first pass comes.
+    ///
+    /// # Errors
+    /// If it is to ask an `https` address, or to check online and does not know where.
+    pub fn new(setup: Setup) -> Result<Self, Error> {
+        let mut asked = std::iter::once(&setup.room).chain(&setup.internal);
+        if let Some(address) = asked.find(|address| is_https(address)) {
+            return Err(Error::NoTls(address.clone()));
+        }
+        // Part of the same company as daegi: no proxy in between.
+        let http = reqwest::Client::builder().no_proxy().build()?;
+        Self::with_client(setup, http)
+    }
+
+    /// A guard that asks by this client: one with TLS, with certificates of your own, or with a
+    /// proxy.
     ///
     /// # Errors
     /// If it is to check online and does not know where.
-    pub fn new(setup: Setup) -> Result<Self, Error> {
+    pub fn with_client(setup: Setup, http: reqwest::Client) -> Result<Self, Error> {
         if setup.online && setup.internal.is_none() {
             return Err(Error::NoInternal);
         }
-        // Part of the same company as daegi: no proxy in between.
-        let http = reqwest::Client::builder().no_proxy().timeout(setup.timeout).build()?;
         let keys = Keys::new(http.clone(), &setup);
-        let internal = setup.internal.as_ref().map(|address| Internal::new(http, address));
+        let internal =
+            setup.internal.as_ref().map(|address| Internal::new(http, address, setup.timeout));
         Ok(Self(Arc::new(Inner { keys, internal, setup })))
     }
 
@@ -143,7 +160,7 @@ impl Guard {
     /// Where people wait for this item.
     #[must_use]
     pub fn waiting_page(&self, item: &ItemId) -> String {
-        format!("{}/wait/{item}", self.0.setup.pages)
+        format!("{}/wait/{item}", self.0.setup.pages.trim_end_matches('/'))
     }
 
     /// Offline is enough for most: a pass is short-lived. Online knows what happened since.
@@ -168,6 +185,10 @@ impl Guard {
     pub(crate) fn now_ms(&self) -> Millis {
         self.0.setup.clock.now_ms()
     }
+}
+
+fn is_https(address: &str) -> bool {
+    address.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
 }
 
 impl Clock {

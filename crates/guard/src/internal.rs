@@ -1,5 +1,7 @@
 //! daegi's internal listener, which knows more than a pass can say.
 
+use std::time::Duration;
+
 use daegi_domain::ItemId;
 use reqwest::Client;
 use serde::Deserialize;
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 pub(crate) struct Internal {
     http: Client,
     address: String,
+    timeout: Duration,
 }
 
 #[derive(Deserialize)]
@@ -24,8 +27,8 @@ struct Completed {
 }
 
 impl Internal {
-    pub(crate) fn new(http: Client, address: &str) -> Self {
-        Self { http, address: address.trim_end_matches('/').to_owned() }
+    pub(crate) fn new(http: Client, address: &str, timeout: Duration) -> Self {
+        Self { http, address: address.trim_end_matches('/').to_owned(), timeout }
     }
 
     /// Whether the holder of this pass may be inside now.
@@ -47,6 +50,7 @@ impl Internal {
         body: Value,
     ) -> reqwest::Result<T> {
         let url = format!("{}/internal/v1/item/{item}/entry/{what}", self.address);
-        self.http.post(url).json(&body).send().await?.error_for_status()?.json().await
+        let question = self.http.post(url).timeout(self.timeout).json(&body);
+        question.send().await?.error_for_status()?.json().await
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct Keys {
     url: String,
     refresh: Duration,
     pause: Duration,
+    timeout: Duration,
     clock: Clock,
     known: ArcSwap<Known>,
     /// When daegi was asked last. Held while it is asked: one question for all who wait for it.
@@ -57,6 +58,7 @@ impl Keys {
             url: format!("{}/.well-known/jwks.json", setup.room.trim_end_matches('/')),
             refresh: setup.refresh,
             pause: setup.pause,
+            timeout: setup.timeout,
             clock: setup.clock.clone(),
             known: ArcSwap::default(),
             asked: Mutex::default(),
@@ -97,7 +99,8 @@ impl Keys {
     }
 
     async fn fetch(&self) -> reqwest::Result<HashMap<String, DecodingKey>> {
-        let answer = self.http.get(&self.url).send().await?.error_for_status()?;
+        let question = self.http.get(&self.url).timeout(self.timeout);
+        let answer = question.send().await?.error_for_status()?;
         let published: Published = answer.json().await?;
         Ok(published.keys.into_iter().filter_map(PublishedKey::usable).collect())
     }

@@ -7,8 +7,9 @@
 //!
 //! # fn shop() -> anyhow::Result<Router> {
 //! let guard = Guard::new(Setup {
-//!     internal: Some("http://daegi-api:8081".into()),
-//!     ..Setup::of("https://wait.example.com")
+//!     pages: "https://wait.example.com".into(),
+//!     internal: Some("http://daegi-api-internal:8081".into()),
+//!     ..Setup::of("http://daegi-api")
 //! })?;
 //! let order = async |entry: Entry| format!("thank you, {}", entry.user);
 //! let concert = guard.protect(ItemId::parse("concert")?).completing();
@@ -18,6 +19,9 @@
 //!
 //! A pass is checked here, against daegi's published keys, without asking anybody. The guards for
 //! Java and Node do the same; `sdk/vectors` keeps all three in step.
+//!
+//! A guard has no TLS of its own, and inside a cluster, as here, needs none. One that reaches daegi
+//! by an `https` address is given a client that can: [`Guard::with_client`].
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -45,3 +49,5 @@ pub use entry::Entry;
 pub use guard::{Clock, Error, Guard, Setup, WhenAway};
 pub use layer::Protect;
 pub use refusal::Refusal;
+/// What [`Guard::with_client`] takes a client of.
+pub use reqwest;

@@ -32,8 +32,10 @@ const GROUP: &str = "order-service";
 pub struct Setup {
     /// Where events are exchanged.
     pub kafka: Kafka,
-    /// daegi's public address, such as `http://localhost:8080`.
+    /// daegi's public address as this service reaches it, such as `http://localhost:8080`.
     pub api: String,
+    /// The same as people reach it, if that is another one: the waiting page is there.
+    pub pages: Option<String>,
     /// How many of a hundred orders are cancelled: some cards are refused.
     pub cancelled_percent: u8,
 }

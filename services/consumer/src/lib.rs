@@ -23,12 +23,13 @@ mod presence;
 
 use std::pin::pin;
 
-use daegi_domain::TicketKeys;
+use daegi_domain::{TicketKeys, Topic};
 use daegi_kafka::{Consumer, Source};
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, guarded, serve};
 use daegi_runtime::{Clock, Config, Health, Shutdown};
 use daegi_store::SharedStore;
+use metrics::gauge;
 use tokio::net::TcpListener;
 
 pub use error::Error;
@@ -76,6 +77,10 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
         shutdown.spawn("orders", orders.run(shutdown.token().clone()));
     } else {
         tracing::info!("kafka is off, no events are read");
+        // None can be told from nobody reads.
+        for topic in Topic::IN {
+            gauge!(daegi_kafka::meters::LAG, "topic" => topic.event_type()).set(0);
+        }
     }
     health.set_ready();
     Ok(())

@@ -81,7 +81,8 @@ impl Circle {
         let order_desk = format!("http://{}", listener.local_addr()?);
         let crowd = Crowd::new(api, &order_desk, plan.item.clone());
         let product = Product::new(kafka.clone(), plan)?;
-        let setup = Setup { kafka, api: api.to_owned(), cancelled_percent: CANCELLED_PERCENT };
+        let (api, cancelled_percent) = (api.to_owned(), CANCELLED_PERCENT);
+        let setup = Setup { kafka, api, pages: None, cancelled_percent };
         Ok(Self { product, orders: OrderService::new(setup)?, listener, order_desk, crowd })
     }
 

@@ -6,7 +6,7 @@ use axum::http::{Request, Response, StatusCode, header};
 use axum::routing::{get, post};
 use axum::{Router, http::request};
 use daegi_domain::{Number, PassKeys, Ticket, TicketKeys, UserId};
-use daegi_guard::{Clock, Entry, Guard, ItemId, Setup};
+use daegi_guard::{Clock, Entry, Error, Guard, ItemId, Setup};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -124,4 +124,20 @@ async fn an_entry_needs_a_guard_and_asking_online_an_address() {
     let bare = shop.ask(Request::get("/bare").header("daegi-pass", &shop.pass)).await;
     assert_eq!(bare.status(), StatusCode::INTERNAL_SERVER_ERROR);
     assert!(Guard::new(Setup { online: true, ..Setup::of("http://x") }).is_err());
+}
+
+#[tokio::test]
+async fn an_https_address_is_refused_at_once_unless_the_client_is_ones_own() {
+    let setup = |room: &str, internal: &str| Setup {
+        pages: "https://wait.example/".to_owned(),
+        internal: Some(internal.to_owned()),
+        ..Setup::of(room)
+    };
+    let far = setup("HTTPS://wait.example", "http://daegi-api-internal:8081");
+    assert!(matches!(Guard::new(far.clone()), Err(Error::NoTls(address)) if address == far.room));
+    let odd = setup("http://daegi-api", "https://daegi-api-internal");
+    assert!(matches!(Guard::new(odd), Err(Error::NoTls(_))));
+    Guard::with_client(far, daegi_guard::reqwest::Client::new()).unwrap();
+    let near = Guard::new(setup("http://daegi-api", "http://daegi-api-internal:8081")).unwrap();
+    assert_eq!(near.waiting_page(&concert()), "https://wait.example/wait/concert");
 }

@@ -20,6 +20,9 @@ struct Options {
     /// daegi's public address, where its keys are published.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     api: String,
+    /// The same address as people reach it, where they are sent to wait. `--api` if it is the same.
+    #[arg(long)]
+    pages: Option<String>,
     /// Where orders are taken.
     #[arg(long, default_value = "127.0.0.1:8090")]
     listen: SocketAddr,
@@ -35,10 +38,10 @@ async fn main() -> anyhow::Result<()> {
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
-    let Options { kafka, api, listen, cancelled_percent } = Options::parse();
+    let Options { kafka, api, pages, listen, cancelled_percent } = Options::parse();
     let listener = TcpListener::bind(listen).await?;
     let kafka = Kafka { brokers: kafka, topics: Topics::default() };
-    let service = OrderService::new(Setup { kafka, api, cancelled_percent })?;
+    let service = OrderService::new(Setup { kafka, api, pages, cancelled_percent })?;
     let stop = CancellationToken::new();
     tracing::info!("orders are taken at http://{}/orders", listener.local_addr()?);
     tokio::join!(service.run(listener, stop.clone()), stop_on_signal(stop));

@@ -1,9 +1,9 @@
 //! What the order service remembers. A real one has a database with the same keys: the id of an
-//! event, the item, and the pass.
+//! event, the item, and the ticket.
 
 use std::collections::{HashMap, HashSet};
 
-use daegi_domain::{ItemChanged, ItemId, Outcome, TokenActivated, UserId};
+use daegi_domain::{ItemChanged, ItemId, Outcome, Ticket, TokenActivated, UserId};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -37,7 +37,9 @@ pub struct Counts {
 pub struct Book {
     activations: HashSet<Uuid>,
     shelves: HashMap<ItemId, Shelf>,
-    orders: HashMap<Uuid, Entry>,
+    /// By ticket, not by the id of a pass: a ticket's passes have another id once daegi signs with
+    /// another secret, and two of them must not be two orders.
+    orders: HashMap<Ticket, Entry>,
 }
 
 /// What is known of the stock of an item.
@@ -98,23 +100,23 @@ impl Book {
         free
     }
 
-    /// The order of a pass, and whether it has been told. `new` makes one if there is none yet.
+    /// The order of a ticket, and whether it has been told. `new` makes one if there is none yet.
     pub fn order_of(
         &mut self,
-        pass_id: Uuid,
+        ticket: &Ticket,
         new: impl FnOnce(&mut Self) -> Order,
     ) -> (Order, bool) {
-        if let Some(entry) = self.orders.get(&pass_id) {
+        if let Some(entry) = self.orders.get(ticket) {
             return (entry.order.clone(), entry.told);
         }
         let order = new(self);
-        self.orders.insert(pass_id, Entry { order: order.clone(), told: false });
+        self.orders.insert(ticket.clone(), Entry { order: order.clone(), told: false });
         (order, false)
     }
 
     /// Everybody knows of this order.
-    pub fn told(&mut self, pass_id: Uuid) {
-        if let Some(entry) = self.orders.get_mut(&pass_id) {
+    pub fn told(&mut self, ticket: &Ticket) {
+        if let Some(entry) = self.orders.get_mut(ticket) {
             entry.told = true;
         }
     }
@@ -187,18 +189,20 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_has_one_order_which_is_told_once() {
+    fn a_ticket_has_one_order_which_is_told_once() {
         let mut book = Book::default();
+        let user = UserId::parse("kim").unwrap();
         let order = |outcome| {
-            let (order_id, user_id) = (Uuid::nil(), UserId::parse("kim").unwrap());
+            let (order_id, user_id) = (Uuid::nil(), user.clone());
             Order { order_id, item_id: item(), user_id, outcome }
         };
-        let pass = Uuid::from_u128(5);
-        let first = book.order_of(pass, |_| order(Outcome::Completed));
+        let ticket = Ticket { item: item(), user: user.clone(), number: Number(5) };
+        let first = book.order_of(&ticket, |_| order(Outcome::Completed));
         assert_eq!(first, (order(Outcome::Completed), false));
-        assert_eq!(book.order_of(pass, |_| order(Outcome::Cancelled)), first, "and yet to be told");
-        book.told(pass);
-        let (again, told) = book.order_of(pass, |_| order(Outcome::Cancelled));
+        let again = book.order_of(&ticket, |_| order(Outcome::Cancelled));
+        assert_eq!(again, first, "and yet to be told");
+        book.told(&ticket);
+        let (again, told) = book.order_of(&ticket, |_| order(Outcome::Cancelled));
         assert_eq!((again, told), (first.0, true));
         assert_eq!(book.counts(), Counts { let_in: 0, orders: 1, cancelled: 0 });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use daegi_domain::{ItemId, OrderClosed, Outcome, rfc3339};
+use daegi_domain::{ItemId, OrderClosed, Outcome, Ticket, rfc3339};
 use daegi_guard::{Entry, Guard, Refusal};
 use daegi_kafka::{Publisher, Record};
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub enum Card {
 pub enum Placed {
     /// It was placed now.
     New(Order),
-    /// It was placed with the same pass before.
+    /// It was placed with the same ticket before.
     Before(Order),
 }
 
@@ -58,7 +58,9 @@ pub enum Error {
 impl Desk {
     pub(super) fn new(setup: Setup) -> Result<Self, super::Error> {
         let publisher = Publisher::new(&setup.kafka.brokers)?;
-        let guard = Guard::new(daegi_guard::Setup::of(&setup.api))?;
+        let room = daegi_guard::Setup::of(&setup.api);
+        let pages = setup.pages.clone().unwrap_or_else(|| room.pages.clone());
+        let guard = Guard::new(daegi_guard::Setup { pages, ..room })?;
         Ok(Self { setup, guard, publisher, book: Mutex::default() })
     }
 
@@ -72,8 +74,8 @@ impl Desk {
         &self.guard
     }
 
-    /// Places an order for whoever presents this pass. The same pass is the same order, however
-    /// often it is presented: people click twice, and networks repeat.
+    /// Places an order for whoever presents this pass. The same ticket is the same order, however
+    /// often a pass of it is presented: people click twice, and networks repeat.
     ///
     /// Whether the person's `token.activated` has arrived does not matter. The pass is the proof;
     /// the event may be late, and a person must not wait for our Kafka.
@@ -85,8 +87,8 @@ impl Desk {
         if !self.book().knows(item) {
             return Err(Error::UnknownItem);
         }
-        let (order, told) =
-            self.book().order_of(entry.pass_id, |book| self.decide(&entry, card, book));
+        let ticket = ticket_of(&entry);
+        let (order, told) = self.book().order_of(&ticket, |book| self.decide(&ticket, card, book));
         if told {
             return Ok(Placed::Before(order));
         }
@@ -94,25 +96,26 @@ impl Desk {
         // (With a database: kept together with its event, and told from there until it is
         // confirmed, as daegi's own outbox does.)
         self.publisher.publish(&[self.order_closed(&entry, &order)?]).await?;
-        self.book().told(entry.pass_id);
+        self.book().told(&ticket);
         tracing::debug!(order.id = %order.order_id, outcome = ?order.outcome, "order closed");
         Ok(Placed::New(order))
     }
 
-    /// The id follows from the pass, so that it is the same after a restart, too.
+    /// The id follows from the ticket, so that it is the same after a restart, too.
     ///
     /// The waiting room lets in no more people than there is stock, but it hears of the stock
     /// over Kafka, a moment late. Whoever sells must count for themselves. (With several replicas
     /// and a database: reserve a row.)
-    fn decide(&self, entry: &Entry, card: Card, book: &mut Book) -> Order {
-        let order_id = Uuid::new_v5(&ORDER_IDS, entry.pass_id.as_bytes());
+    fn decide(&self, ticket: &Ticket, card: Card, book: &mut Book) -> Order {
+        let Ticket { item, user, number } = ticket;
+        let order_id = Uuid::new_v5(&ORDER_IDS, format!("{item}/{number}/{user}").as_bytes());
         let card_refused =
             card == Card::Doubtful && order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
-        let sold = !card_refused && book.promise(&entry.item);
+        let sold = !card_refused && book.promise(item);
         Order {
             order_id,
-            item_id: entry.item.clone(),
-            user_id: entry.user.clone(),
+            item_id: item.clone(),
+            user_id: user.clone(),
             outcome: if sold { Outcome::Completed } else { Outcome::Cancelled },
         }
     }
@@ -127,5 +130,34 @@ impl Desk {
             occurred_at: rfc3339(now_ms()),
         };
         Record::event(&event, &self.setup.kafka.topics)
+    }
+}
+
+/// What all passes of an entry have in common. Their id is not: it changes with daegi's ticket
+/// secret.
+fn ticket_of(entry: &Entry) -> Ticket {
+    let Entry { item, user, number, .. } = entry.clone();
+    Ticket { item, user, number }
+}
+
+#[cfg(test)]
+mod tests {
+    use daegi_domain::{Number, UserId};
+
+    use super::*;
+
+    #[test]
+    fn passes_of_an_old_and_a_new_ticket_secret_are_one_order() {
+        let pass = |id| Entry {
+            user: UserId::parse("kim").unwrap(),
+            item: ItemId::parse("concert").unwrap(),
+            pass_id: Uuid::from_u128(id),
+            number: Number(7),
+            expires_at: 0,
+            genuine: true,
+        };
+        assert_eq!(ticket_of(&pass(1)), ticket_of(&pass(2)));
+        let next = Entry { number: Number(8), ..pass(1) };
+        assert_ne!(ticket_of(&next), ticket_of(&pass(1)), "another place is another order");
     }
 }

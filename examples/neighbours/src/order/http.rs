@@ -30,7 +30,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
     Router::new().route("/orders", post(order)).with_state(desk)
 }
 
-/// 201 for a new order, 200 for the one that was placed with the same pass before.
+/// 201 for a new order, 200 for the one that was placed with the same ticket before.
 async fn order(
     State(desk): State<Arc<Desk>>,
     parts: Parts,

@@ -2,11 +2,14 @@ import { verify, type KeyObject } from "node:crypto";
 import { isItem } from "./item.js";
 import { Refusal } from "./refusal.js";
 
-/** A person who was let in, as their pass says. */
+/**
+ * A person who was let in, as their pass says. All passes of an entry have `itemId`, `userId` and `number` in common: the key
+ * for one order per entry.
+ */
 export interface Entry {
   userId: string;
   itemId: string;
-  /** The pass's own id. The same for every pass of an entry: a key for one order per entry. */
+  /** The pass's own id. Another one once daegi signs with another ticket secret. */
   passId: string;
   /** Their number in the line. */
   number: number;

@@ -41,8 +41,11 @@ export class Keys {
     if (!this.#isOver(this.#asked, this.#setup.pauseSeconds)) return;
     this.#asked = this.#setup.now();
     this.#asking = this.#fetch().catch(this.#setup.onTrouble);
-    await this.#asking;
-    this.#asking = null;
+    try {
+      await this.#asking;
+    } finally {
+      this.#asking = null;
+    }
   }
 
   async #fetch(): Promise<void> {

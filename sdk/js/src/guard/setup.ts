@@ -23,7 +23,7 @@ export interface GuardOptions {
   timeoutMs?: number;
   /** The time in milliseconds since 1970. */
   now?: () => number;
-  /** Hears of daegi not answering; by default it is a warning on the console. */
+  /** Hears of daegi not answering; by default it is a warning on the console. What it throws changes nothing for people. */
   onTrouble?: (error: unknown) => void;
 }
 
@@ -42,11 +42,18 @@ export function complete(options: GuardOptions): Setup {
     pauseSeconds: 5,
     timeoutMs: 2000,
     now: Date.now,
-    onTrouble: (error) => console.warn("daegi cannot be asked:", error),
     ...options,
+    onTrouble: harmless(options.onTrouble ?? ((error) => console.warn("daegi cannot be asked:", error))),
     room: trimmed(options.room),
     pages: trimmed(options.pages ?? options.room),
     internal: options.internal === undefined ? null : trimmed(options.internal),
+  };
+}
+
+/** A listener that fails, now or later, must not turn people away or end the process. */
+function harmless(listener: (error: unknown) => void): (error: unknown) => void {
+  return (error) => {
+    (async () => listener(error))().catch((failure: unknown) => console.warn("onTrouble failed:", failure));
   };
 }
 
