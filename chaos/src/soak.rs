@@ -55,7 +55,7 @@ pub async fn run(
     // Twice as many may enter as come: lines neither vanish nor grow.
     let per_tick = (rate / CALLS_EACH / LINES as f64).ceil() as u32;
     let kinds = [Kind::new("evening", LINES, "always", None, PLENTY, per_tick.max(1))];
-    stage.put_items(&kinds).await;
+    stage.put_items(&kinds).await?;
     let recorder = Arc::new(Recorder::counting());
     let pods = Arc::new(Pods::of(&stage, recorder.clone()).await?);
     let end = Instant::now() + length;

@@ -13,6 +13,9 @@ use super::recorder::{Recorder, now};
 use super::stage::Stage;
 use crate::history::{Announced, Entry};
 
+/// How long the broker has to be back when all is well again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Announces until the end, and then once more, each until the broker has confirmed it.
 pub(super) async fn announce(
     stage: &Stage,
@@ -35,7 +38,9 @@ pub(super) async fn announce(
             records.push(record(&item, stock, version)?);
             announced.push(Announced { item, version, stock: stock.into(), at: now() });
         }
-        while publisher.publish(&records).await.is_err() {}
+        while let Err(error) = publisher.publish(&records).await {
+            anyhow::ensure!(Instant::now() < end + PATIENCE, "nobody heard of items: {error}");
+        }
         announced.into_iter().for_each(|one| recorder.write(&Entry::Announced(one)));
         let pause = Duration::from_millis(chance.u64(500..3_000));
         tokio::time::sleep_until((Instant::now() + pause).min(end)).await;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use daegi_runtime::Clock;
 
-use crate::history::{self, Entry, Fault, FaultKind, Millis, Outcome};
+use crate::history::{self, Entry, Fault, FaultKind, Millis};
 
 /// The file, shared by all who have something to tell.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Recorder {
         }
         if let Entry::Call(call) = entry {
             written.calls.all += 1;
-            written.calls.unknown += u64::from(matches!(call.outcome, Outcome::Unknown(_)));
+            written.calls.unknown += u64::from(call.outcome.is_unsure());
         }
         if let Some(file) = &mut written.file
             && let Err(error) = history::write(file, entry)
