@@ -82,9 +82,9 @@ pub async fn run(options: &Options, redis: Servers, kafka: Kafka) -> anyhow::Res
         anyhow::Ok(calm)
     };
     let life = async {
-        let (calm, ()) = tokio::try_join!(nemesis, product)?;
+        let (calm, version) = tokio::try_join!(nemesis, product)?;
         crowd.served().await?;
-        stage.settle(deadline).await;
+        stage.settle(&items, version, deadline).await;
         anyhow::Ok(calm)
     };
     // A task of its own: it must not stand still with whoever waits for a process to end.

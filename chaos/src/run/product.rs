@@ -16,13 +16,14 @@ use crate::history::{Announced, Entry};
 /// How long the broker has to be back when all is well again.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Announces until the end, and then once more, each until the broker has confirmed it.
+/// Announces until the end, and then once more, each until the broker has confirmed it. Returns the
+/// last version.
 pub(super) async fn announce(
     stage: &Stage,
     seed: u64,
     end: Instant,
     recorder: Arc<Recorder>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let publisher = Publisher::new(&stage.brokers().await)?;
     let mut chance = Rng::with_seed(seed ^ 0x0070_726f_6475_6374);
     let mut version = 0;
@@ -45,7 +46,7 @@ pub(super) async fn announce(
         let pause = Duration::from_millis(chance.u64(500..3_000));
         tokio::time::sleep_until((Instant::now() + pause).min(end)).await;
     }
-    Ok(())
+    Ok(version)
 }
 
 fn record(item: &str, stock: u32, version: u64) -> anyhow::Result<Record> {

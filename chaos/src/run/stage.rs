@@ -131,13 +131,15 @@ impl Stage {
         }
     }
 
-    /// Waits until nobody waits, nobody is inside and every event has left the outbox.
-    pub(super) async fn settle(&self, deadline: Instant) {
+    /// Waits until nobody waits, nobody is inside, every event has left the outbox, and what the product
+    /// service said last holds.
+    pub(super) async fn settle(&self, items: &[ItemSetup], version: u64, deadline: Instant) {
+        let is_quiet =
+            |end: &Final| (end.waiting, end.entered, end.version) == (0, 0, Some(version));
         while Instant::now() < deadline {
-            let counts = self.asked("waiting-queue/token-count").await;
             let leader = self.asked("leader").await;
-            let quiet = counts["totalWaiting"] == 0 && counts["totalEntered"] == 0;
-            if quiet && leader["outboxPending"] == 0 {
+            let finals = self.look(items).await.unwrap_or_default();
+            if leader["outboxPending"] == 0 && !finals.is_empty() && finals.iter().all(is_quiet) {
                 return;
             }
             tokio::time::sleep(AGAIN).await;
