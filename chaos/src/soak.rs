@@ -2,6 +2,7 @@
 //! requests. Does anything grow?
 
 mod findings;
+mod growth;
 mod picture;
 mod sample;
 
@@ -61,7 +62,7 @@ pub async fn run(
     let end = Instant::now() + length;
     let people = come(&kinds[0], rate, end, &pods, &recorder);
     let (samples, people) = tokio::join!(watch(&stage, end, &recorder), people);
-    served(people?).await;
+    served(people?).await?;
     let findings = Findings::of(samples, rate);
     std::fs::write(out.join("soak.svg"), picture::draw(&findings))?;
     Ok(findings)
@@ -95,7 +96,9 @@ async fn come(
             let (pods, chance) = (pods.clone(), chance.fork());
             people.spawn(Person { who, pods, chance, comes, deadline }.live());
         }
-        while people.try_join_next().is_some() {}
+        while let Some(ended) = people.try_join_next() {
+            ended?;
+        }
         // Not before those who came have asked as often as they do.
         if looked.elapsed() > 2 * LOOK_EVERY {
             let all = recorder.calls().all;
@@ -117,6 +120,9 @@ async fn watch(stage: &Stage, end: Instant, recorder: &Recorder) -> Vec<Sample> 
     samples
 }
 
-async fn served(mut people: JoinSet<()>) {
-    while people.join_next().await.is_some() {}
+async fn served(mut people: JoinSet<()>) -> anyhow::Result<()> {
+    while let Some(ended) = people.join_next().await {
+        ended?;
+    }
+    Ok(())
 }
