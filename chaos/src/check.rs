@@ -6,6 +6,7 @@
 //! program.
 
 mod answers;
+mod births;
 mod capacity;
 mod events;
 mod fifo;
@@ -18,6 +19,8 @@ mod presence;
 mod stale;
 #[cfg(test)]
 mod story;
+mod vacuity;
+mod ways;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -45,8 +48,10 @@ pub enum Rule {
     StaleAdmissions,
     /// One leader at a time, and nobody takes over from one that is well.
     Leadership,
-    /// Trouble is told as trouble.
+    /// Trouble is told as trouble, and nobody is refused without a reason.
     Answers,
+    /// There is enough to judge.
+    Vacuity,
 }
 
 /// Something that must never be.
@@ -62,7 +67,7 @@ pub struct Violation {
 
 impl Rule {
     /// All of them, as they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Fifo,
         Self::Places,
         Self::Capacity,
@@ -72,6 +77,7 @@ impl Rule {
         Self::StaleAdmissions,
         Self::Leadership,
         Self::Answers,
+        Self::Vacuity,
     ];
 
     /// As people read it.
@@ -87,6 +93,7 @@ impl Rule {
             Self::StaleAdmissions => "admissions by a stale epoch",
             Self::Leadership => "two leaders, or one deposed without a reason",
             Self::Answers => "broken answers",
+            Self::Vacuity => "too little to judge",
         }
     }
 }
@@ -113,7 +120,8 @@ pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     events::judge(history, &lines, &mut found);
     stale::judge(&lines, &mut found);
     leadership::judge(setup, history, &mut found);
-    answers::judge(history, &mut found);
+    answers::judge(history, &lines.losses, &mut found);
+    vacuity::judge(setup, history, &mut found);
     found.0.sort();
     // Many calls may show the same, and it is told once.
     let mut known = HashSet::new();

@@ -37,7 +37,7 @@ pub enum Entry {
 }
 
 /// What was run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Setup {
     /// Brings the same faults and the same people again.
     pub seed: u64,
@@ -52,6 +52,12 @@ pub struct Setup {
     /// So old may be what people are told, by a pod that was paused or cannot reach Redis.
     #[serde(default = "Setup::usual_old_news")]
     pub old_news: Millis,
+    /// So long may an event be in the outbox, or an order on its way, when nothing is in its way.
+    #[serde(default = "Setup::usual_way")]
+    pub on_its_way: Millis,
+    /// How many people were to come; none where it is left to chance.
+    #[serde(default)]
+    pub people: u64,
     /// What people waited for.
     pub items: Vec<ItemSetup>,
 }
@@ -61,6 +67,12 @@ impl Setup {
     #[must_use]
     pub fn usual_old_news() -> Millis {
         5_000
+    }
+
+    /// Of histories that do not say: some ten times what a relay needs on a busy machine.
+    #[must_use]
+    pub fn usual_way() -> Millis {
+        3_000
     }
 }
 

@@ -101,7 +101,7 @@ async fn soaked(minutes: f64, rate: f64, out: &Path) -> anyhow::Result<ExitCode>
     let length = Duration::from_secs_f64(minutes * 60.0);
     let findings = soak::run(length, rate, out, redis, kafka).await?;
     println!("{findings}");
-    Ok(if findings.is_flat() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if findings.is_well() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[expect(clippy::print_stdout, reason = "the result of the program")]

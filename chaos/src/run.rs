@@ -1,5 +1,6 @@
 //! Makes a history: a fleet, the people in front of it, and a nemesis.
 
+mod answer;
 pub(crate) mod catalogue;
 mod crowd;
 mod ears;
@@ -63,7 +64,7 @@ pub async fn run(options: &Options, redis: Servers, kafka: Kafka) -> anyhow::Res
         None => nemesis::fail_overs(options.seed, options.seconds),
     };
     let stage = Arc::new(Stage::open(redis, kafka, &logs).await?);
-    let items = stage.put_items(&catalogue::KINDS).await;
+    let items = stage.put_items(&catalogue::KINDS).await?;
     let ears = ears::listen(&stage.brokers().await, recorder.clone()).await?;
 
     let (from, began) = (now(), Instant::now());
@@ -74,28 +75,39 @@ pub async fn run(options: &Options, redis: Servers, kafka: Kafka) -> anyhow::Res
     let bystander = stage.redis.lock().await.bystander().await?;
     let nemesis = async {
         let end = began + trouble;
-        faults::bring(&stage, plan, end, &recorder).await;
+        faults::bring(&stage, plan, end, &recorder).await?;
         tokio::time::sleep_until(end).await;
         let calm = now();
         stage.heal().await;
-        calm
+        anyhow::Ok(calm)
     };
     let life = async {
-        let (calm, announced) = tokio::join!(nemesis, product);
-        crowd.served().await;
-        stage.settle(deadline).await;
-        announced.map(|()| calm)
+        let (calm, version) = tokio::try_join!(nemesis, product)?;
+        crowd.served().await?;
+        stage.settle(&items, version, deadline).await;
+        anyhow::Ok(calm)
     };
     // A task of its own: it must not stand still with whoever waits for a process to end.
     let mut watching = JoinSet::new();
     watching.spawn(witness::watch(stage.clone(), bystander, recorder.clone()));
     let calm = life.await?;
     watching.shutdown().await;
-    ears.heard_all(deadline).await?;
-    stage.finals(&recorder).await;
+    ears.heard_all().await?;
+    for end in stage.finals(&items).await? {
+        recorder.write(&Entry::Final(end));
+    }
 
-    let (seed, old_news) = (options.seed, Setup::usual_old_news());
-    let setup = Setup { seed, from, calm, to: now(), lease: stage::LEASE, old_news, items };
+    let setup = Setup {
+        seed: options.seed,
+        from,
+        calm,
+        to: now(),
+        lease: stage::LEASE,
+        old_news: Setup::usual_old_news(),
+        on_its_way: Setup::usual_way(),
+        people: options.people as u64,
+        items,
+    };
     terms::read(&stage, setup.to, &recorder).await?;
     recorder.write(&Entry::Setup(setup));
     recorder.finish()?;

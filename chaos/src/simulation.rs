@@ -88,7 +88,11 @@ fn finish(world: &World, seed: u64) -> History {
     }
     // There are no pods here that could tell what was.
     let old_news = 0;
-    entries.push(Entry::Setup(Setup { seed, from, calm, to, lease, old_news, items: items() }));
+    // Chance may keep every relay from its work as long as there are storms.
+    let on_its_way = STORM as u64 * TURN_MS;
+    let (people, items) = (0, items());
+    let setup = Setup { seed, from, calm, to, lease, old_news, on_its_way, people, items };
+    entries.push(Entry::Setup(setup));
     entries.into_iter().collect()
 }
 

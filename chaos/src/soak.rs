@@ -2,6 +2,7 @@
 //! requests. Does anything grow?
 
 mod findings;
+mod growth;
 mod picture;
 mod sample;
 
@@ -55,13 +56,13 @@ pub async fn run(
     // Twice as many may enter as come: lines neither vanish nor grow.
     let per_tick = (rate / CALLS_EACH / LINES as f64).ceil() as u32;
     let kinds = [Kind::new("evening", LINES, "always", None, PLENTY, per_tick.max(1))];
-    stage.put_items(&kinds).await;
+    stage.put_items(&kinds).await?;
     let recorder = Arc::new(Recorder::counting());
     let pods = Arc::new(Pods::of(&stage, recorder.clone()).await?);
     let end = Instant::now() + length;
     let people = come(&kinds[0], rate, end, &pods, &recorder);
     let (samples, people) = tokio::join!(watch(&stage, end, &recorder), people);
-    served(people?).await;
+    served(people?).await?;
     let findings = Findings::of(samples, rate);
     std::fs::write(out.join("soak.svg"), picture::draw(&findings))?;
     Ok(findings)
@@ -95,7 +96,9 @@ async fn come(
             let (pods, chance) = (pods.clone(), chance.fork());
             people.spawn(Person { who, pods, chance, comes, deadline }.live());
         }
-        while people.try_join_next().is_some() {}
+        while let Some(ended) = people.try_join_next() {
+            ended?;
+        }
         // Not before those who came have asked as often as they do.
         if looked.elapsed() > 2 * LOOK_EVERY {
             let all = recorder.calls().all;
@@ -117,6 +120,9 @@ async fn watch(stage: &Stage, end: Instant, recorder: &Recorder) -> Vec<Sample> 
     samples
 }
 
-async fn served(mut people: JoinSet<()>) {
-    while people.join_next().await.is_some() {}
+async fn served(mut people: JoinSet<()>) -> anyhow::Result<()> {
+    while let Some(ended) = people.join_next().await {
+        ended?;
+    }
+    Ok(())
 }

@@ -81,7 +81,7 @@ fn tally(history: &History) -> Vec<(&'static str, u64)> {
         ("joins", of(Op::Join)),
         ("polls", of(Op::Poll)),
         ("refused", calls(&|outcome| matches!(outcome, Outcome::Refused { .. }))),
-        ("unknown", calls(&|outcome| matches!(outcome, Outcome::Unknown(_)))),
+        ("unknown", calls(&Outcome::is_unsure)),
         ("let in", told(Kind::Activated)),
         ("ended", told(Kind::Closed)),
         ("repeats", (history.told.len() - first.len()) as u64),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::lines::Lines;
+use super::lines::{Lines, Missing};
 use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
@@ -14,7 +14,11 @@ pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) 
     for call in &history.calls {
         let Some(number) = call.number() else { continue };
         let since = *known.entry((&call.item, number)).or_insert(call.from);
-        has_been_told(call, number, since, lines, found);
+        let Some((event, missing)) = unheard_of(call, number, since, lines) else { continue };
+        if !was_lost(call, event, number, lines) {
+            let what = format!("{} {number} of {} {missing}", call.item, call.user);
+            found.add(Rule::LostEvents, call.to, what);
+        }
     }
     repeats(history, &lines.losses, found);
     deliveries(history, &lines.losses, found);
@@ -23,32 +27,40 @@ pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) 
     catalogue(history, found);
 }
 
-/// What a person or an order service was answered, others were told.
-fn has_been_told(call: &Call, number: u64, since: Millis, lines: &Lines<'_>, found: &mut Findings) {
-    let Some(seen) = call.seen() else { return };
+/// What a person or an order service was answered, others were told; if not, what is missing.
+fn unheard_of(
+    call: &Call,
+    number: u64,
+    since: Millis,
+    lines: &Lines<'_>,
+) -> Option<(Kind, &'static str)> {
+    let seen = call.seen()?;
     let ticket = lines.ticket(&call.item, number);
     let status = seen.status.as_deref().unwrap_or_default();
     // A place that was lost can be ended without being taken back.
     let ended_elsewhere = ticket.has_ended() && lines.losses.between(since, call.to);
     let was_inside =
         status == "ENTERABLE" || (matches!(status, "EXPIRED" | "COMPLETED") && !ended_elsewhere);
-    let missing = if was_inside && !ticket.was_let_in() {
-        "was inside, but was never told of"
-    } else if matches!(status, "EXPIRED" | "COMPLETED" | "LEFT" | "ABANDONED" | "REPLACED")
-        && !ticket.has_ended()
-    {
-        "has ended, but its end was never told"
-    } else if (call.op == Op::Leave || seen.released == Some(true)) && !ticket.has_ended() {
-        "was given up, but its end was never told"
-    } else if call.op == Op::Order && !ticket.has_ended() {
-        "was ordered with, but never ended"
+    let is_over = matches!(status, "EXPIRED" | "COMPLETED" | "LEFT" | "ABANDONED" | "REPLACED");
+    if was_inside && !ticket.was_let_in() {
+        Some((Kind::Activated, "was inside, but was never told of"))
+    } else if ticket.has_ended() {
+        None
+    } else if is_over {
+        Some((Kind::Closed, "has ended, but its end was never told"))
+    } else if call.op == Op::Leave || seen.released == Some(true) {
+        Some((Kind::Closed, "was given up, but its end was never told"))
     } else {
-        return;
-    };
-    if !lines.losses.took_along(call.to) {
-        let what = format!("{} {number} of {} {missing}", call.item, call.user);
-        found.add(Rule::LostEvents, call.to, what);
+        (call.op == Op::Order).then_some((Kind::Closed, "was ordered with, but never ended"))
     }
+}
+
+/// Whether the store lost it before anybody could be told.
+fn was_lost(call: &Call, event: Kind, number: u64, lines: &Lines<'_>) -> bool {
+    if call.op == Op::Order {
+        return lines.losses.took_order(call.to);
+    }
+    lines.took_along(Missing { event, item: &call.item, number, heard: call.to })
 }
 
 /// A repeat is the same, word for word, and an id names one event. What was lost and happened again is
@@ -93,7 +105,8 @@ fn lives(lines: &Lines<'_>, found: &mut Findings) {
             let Some(closed) = life.closed else { continue };
             let reason = closed.reason.as_deref().unwrap_or_default();
             // One that was let in before a loss may end after it, and others not have heard of it.
-            let shaken = lines.losses.era_of(closed) > 0;
+            let born = lines.losses.era(lines.births.earliest(item, *number));
+            let shaken = born < lines.losses.era_of(closed);
             let wrong = match life.activated {
                 None if matches!(reason, "EXPIRED" | "COMPLETED") && !shaken => "was never let in",
                 Some(activated) if activated.sequence > closed.sequence => {

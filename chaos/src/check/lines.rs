@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::births::Births;
 use super::losses::Losses;
 use crate::History;
-use crate::history::{Kind, Setup, Told};
+use crate::history::{Kind, Millis, Setup, Told};
 
 /// What was told of every line.
 #[derive(Debug, Default)]
@@ -16,6 +17,17 @@ pub(super) struct Lines<'a> {
     pub(super) tickets: HashMap<&'a str, HashMap<u64, Ticket<'a>>>,
     /// When what was told may have been forgotten.
     pub(super) losses: Losses,
+    /// Since when numbers may have been there.
+    pub(super) births: Births<'a>,
+}
+
+/// Something that somebody heard of, and of which no event tells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing<'a> {
+    pub(super) event: Kind,
+    pub(super) item: &'a str,
+    pub(super) number: u64,
+    pub(super) heard: Millis,
 }
 
 /// What was told of a ticket, in every era.
@@ -31,7 +43,8 @@ pub(super) struct Life<'a> {
 
 impl<'a> Lines<'a> {
     pub(super) fn of(setup: &Setup, history: &'a History) -> Self {
-        let mut lines = Self { losses: Losses::of(setup, history), ..Self::default() };
+        let (losses, births) = (Losses::of(setup, history), Births::of(history));
+        let mut lines = Self { losses, births, ..Self::default() };
         for told in &history.told {
             let line = lines.tickets.entry(&told.item).or_default();
             let ticket = line.entry(told.number).or_default();
@@ -54,6 +67,22 @@ impl<'a> Lines<'a> {
     pub(super) fn ticket(&self, item: &str, number: u64) -> &Ticket<'a> {
         const NONE: &Ticket<'static> = &Ticket(BTreeMap::new());
         self.tickets.get(item).and_then(|line| line.get(&number)).unwrap_or(NONE)
+    }
+
+    /// Whether the store may have lost the event before anybody could read it.
+    pub(super) fn took_along(&self, missing: Missing<'_>) -> bool {
+        let born = self.births.earliest(missing.item, missing.number);
+        let mut losses = self.losses.around(born, missing.heard);
+        losses.any(|loss| !self.published_since(missing, loss.from))
+    }
+
+    /// Whether a later event of that topic and line was published, and so all before it.
+    fn published_since(&self, missing: Missing<'_>, until: Millis) -> bool {
+        let later = |told: &&Told| {
+            let taken = told.taken();
+            told.event == missing.event && missing.heard < taken && taken < until
+        };
+        self.events.get(missing.item).is_some_and(|events| events.iter().any(later))
     }
 
     /// The events of each line, era by era: who is inside is forgotten in between.
@@ -86,5 +115,11 @@ impl<'a> Ticket<'a> {
 
     pub(super) fn has_ended(&self) -> bool {
         self.lives().any(|life| life.closed.is_some())
+    }
+
+    /// Whether it had ended at this moment.
+    pub(super) fn had_ended(&self, at: Millis) -> bool {
+        let mut ends = self.lives().filter_map(|life| life.closed);
+        ends.any(|closed| closed.taken().max(closed.at) <= at)
     }
 }

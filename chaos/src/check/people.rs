@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::lines::Lines;
+use super::lines::{Lines, Missing};
 use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{Call, Millis, Op, Outcome, Setup};
+use crate::history::{Call, Kind, Millis, Op, Outcome, Setup};
 
 /// What a person knows about a number.
 #[derive(Debug, Default)]
@@ -22,15 +22,18 @@ struct Story<'a> {
     last: Millis,
     /// Whether they asked to be taken out.
     leaves: bool,
+    /// Whether they have had a lower number, or have had a higher one since.
+    has_older: bool,
+    has_newer: bool,
 }
 
 pub(super) fn judge(setup: &Setup, history: &History, lines: &Lines<'_>, found: &mut Findings) {
     let mut stories: HashMap<(&str, u64), Story<'_>> = HashMap::new();
-    let mut latest: HashMap<(&str, &str), u64> = HashMap::new();
+    let mut numbers: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
     for call in &history.calls {
         let Some(number) = call.number() else { continue };
-        let highest = latest.entry((&call.item, &call.user)).or_default();
-        *highest = number.max(*highest);
+        let (lowest, highest) = numbers.entry((&call.item, &call.user)).or_insert((number, number));
+        (*lowest, *highest) = (number.min(*lowest), number.max(*highest));
         let story = stories.entry((&call.item, number)).or_default();
         story.user = &call.user;
         story.first.get_or_insert(call.to);
@@ -42,10 +45,11 @@ pub(super) fn judge(setup: &Setup, history: &History, lines: &Lines<'_>, found: 
             found.add(Rule::LostPeople, call.to, what);
         }
     }
-    for ((item, number), story) in stories {
-        let has_another = latest.get(&(item, story.user)).is_some_and(|latest| *latest > number);
+    for ((item, number), mut story) in stories {
+        let (lowest, highest) = numbers.get(&(item, story.user)).copied().unwrap_or_default();
+        (story.has_older, story.has_newer) = (lowest < number, highest > number);
         let name = format!("{item} {number} of {}", story.user);
-        for what in ends(&story, has_another, item, number, lines) {
+        for what in ends(&story, item, number, lines) {
             found.add(Rule::LostPeople, story.last, format!("{name}: {what}"));
         }
     }
@@ -56,7 +60,7 @@ fn refused(call: &Call, number: u64, found: &mut Findings) {
     let (Op::Poll | Op::Leave, Outcome::Refused { status, code }) = (call.op, &call.outcome) else {
         return;
     };
-    if matches!(status, 401 | 403 | 404 | 409 | 410) {
+    if matches!(status, 400..500) {
         let what = format!("{} {number} of {}: {status} {code}", call.item, call.user);
         found.add(Rule::LostPeople, call.to, what);
     }
@@ -85,36 +89,34 @@ fn hear<'a>(story: &mut Story<'a>, call: &'a Call, old_news: Millis, losses: &Lo
 }
 
 /// What is wrong with the end of a story.
-fn ends(
-    story: &Story<'_>,
-    has_another: bool,
-    item: &str,
-    number: u64,
-    lines: &Lines<'_>,
-) -> Vec<String> {
+fn ends(story: &Story<'_>, item: &str, number: u64, lines: &Lines<'_>) -> Vec<String> {
     let (ticket, losses) = (lines.ticket(item, number), &lines.losses);
     let mut wrong = Vec::new();
     let (let_in, reason) = (ticket.was_let_in(), ticket.reasons().next());
     // Who lost their place and joined anew without the token does not wait here any more, nor who
     // wanted to leave, nor who had heard of the end before it was lost.
     let first = story.first.unwrap_or(story.last);
-    let forgotten = story.ended.is_some_and(|(at, _)| losses.took_along(at))
-        || ((story.leaves || has_another) && losses.between(first, Millis::MAX));
+    let took = |event, heard| lines.took_along(Missing { event, item, number, heard });
+    let forgotten = story.ended.is_some_and(|(at, _)| took(Kind::Closed, at))
+        || ((story.leaves || story.has_newer) && losses.between(first, Millis::MAX));
     if !let_in && reason.is_none() && !forgotten {
         wrong.push("still waits when all is over".to_owned());
     }
     // Others may not have heard that they were let in.
-    let unheard = story.enterable.is_some_and(|at| losses.took_along(at));
+    let unheard = story.enterable.is_some_and(|at| took(Kind::Activated, at));
+    // Whoever came anew after a loss and then shows the token has the place of old again.
+    let replaced = story.has_older && reason == Some("REPLACED") && losses.between(0, first);
     if let Some(reason) = reason
         && !let_in
         && !story.leaves
         && !unheard
+        && !replaced
     {
         wrong.push(format!("ended as {reason} without having been let in"));
     }
     if let (Some((at, told)), Some(reason)) = (story.ended, reason)
         && ticket.reasons().all(|reason| told != reason)
-        && !losses.took_along(at)
+        && !took(Kind::Closed, at)
     {
         wrong.push(format!("was told {told}, others were told {reason}"));
     }

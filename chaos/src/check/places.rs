@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::lines::Lines;
+use super::lines::{Lines, Missing};
 use super::{Findings, Rule};
 use crate::History;
-use crate::history::{Kind, Millis};
+use crate::history::{Call, Kind, Millis};
 
 pub(super) fn judge(history: &History, lines: &Lines<'_>, found: &mut Findings) {
     owners(history, found);
@@ -33,24 +33,51 @@ fn owners(history: &History, found: &mut Findings) {
 
 /// A person who has another number than before has lost the earlier one first, and that was told.
 fn successions(history: &History, lines: &Lines<'_>, found: &mut Findings) {
-    let mut numbers: HashMap<(&str, &str), BTreeMap<u64, Millis>> = HashMap::new();
+    let mut numbers: HashMap<(&str, &str), BTreeMap<u64, Vec<&Call>>> = HashMap::new();
     for call in &history.calls {
         if let Some(number) = call.seen().and_then(|seen| seen.number) {
             let person = (call.item.as_str(), call.user.as_str());
-            numbers.entry(person).or_default().entry(number).or_insert(call.to);
+            numbers.entry(person).or_default().entry(number).or_default().push(call);
         }
     }
     for ((item, user), numbers) in numbers {
-        let pairs = numbers.iter().zip(numbers.iter().skip(1));
-        for ((first, since), (second, at)) in pairs {
-            // Whoever joins again without the token after a loss is a newcomer.
-            let forgotten = lines.losses.between(*since, *at);
-            if !forgotten && !lines.ticket(item, *first).has_ended() {
-                let what = format!("{item}: {user} has {first}, which never ended, and {second}");
-                found.add(Rule::Places, *at, what);
+        for ((first, earlier), (second, later)) in numbers.iter().zip(numbers.iter().skip(1)) {
+            let (since, at) = (first_answer(earlier), first_answer(later));
+            let wrong = if lines.losses.between(since, at) {
+                shown_again(earlier, at, lines).map(|shown| (*second, shown, *first))
+            } else {
+                Some((*first, at, *second))
+            };
+            if let Some((over, at, other)) = wrong
+                && !was_over(item, over, at, lines)
+            {
+                let what = format!("{item}: {user} has {over}, which had not ended, and {other}");
+                found.add(Rule::Places, at, what);
             }
         }
     }
+}
+
+fn first_answer(calls: &[&Call]) -> Millis {
+    calls.iter().map(|call| call.to).min().unwrap_or_default()
+}
+
+/// Whoever joins again without the token after a loss is a newcomer; when they show it, and have their
+/// place of old again, the new one is over. Says when that was.
+fn shown_again(earlier: &[&Call], newcomer: Millis, lines: &Lines<'_>) -> Option<Millis> {
+    let again = earlier.iter().filter(|call| {
+        let losses = &lines.losses;
+        let counts = call.from > newcomer && losses.is_fresh(call.from);
+        counts && call.says("WAITING") && !losses.between(newcomer, call.to)
+    });
+    again.map(|call| call.to).min()
+}
+
+/// Whether a number had ended when its holder was told of another one, as far as others can know.
+fn was_over(item: &str, number: u64, at: Millis, lines: &Lines<'_>) -> bool {
+    let ticket = lines.ticket(item, number);
+    let missing = Missing { event: Kind::Closed, item, number, heard: at };
+    ticket.had_ended(at) || (!ticket.has_ended() && lines.took_along(missing))
 }
 
 /// Nobody is inside twice.

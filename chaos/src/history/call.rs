@@ -53,6 +53,20 @@ pub enum Outcome {
         /// Of the problem.
         code: String,
     },
+    /// 503, and when to ask again. Nobody knows whether it has an effect.
+    Later {
+        /// Of the problem.
+        code: String,
+        /// `Retry-After`, in seconds; there must be one.
+        after: Option<u64>,
+    },
+    /// An answer that nobody may get: another 5xx, or one that cannot be read.
+    Broken {
+        /// Of HTTP.
+        status: u16,
+        /// What was said.
+        what: String,
+    },
     /// Nobody knows whether it has an effect.
     Unknown(String),
 }
@@ -74,13 +88,21 @@ pub struct Seen {
     pub released: Option<bool>,
 }
 
+impl Outcome {
+    /// Whether nobody knows what came of it.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        matches!(self, Self::Later { .. } | Self::Broken { .. } | Self::Unknown(_))
+    }
+}
+
 impl Call {
     /// What was said, if it was done.
     #[must_use]
     pub fn seen(&self) -> Option<&Seen> {
         match &self.outcome {
             Outcome::Ok(seen) => Some(seen),
-            Outcome::Refused { .. } | Outcome::Unknown(_) => None,
+            _ => None,
         }
     }
 

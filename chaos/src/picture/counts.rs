@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::Time;
 use super::lanes::colour_of;
 use crate::History;
-use crate::history::{Kind, Op, Outcome};
+use crate::history::{Kind, Op};
 
 type Bars = Vec<Vec<(&'static str, u64)>>;
 
@@ -80,7 +80,7 @@ fn waiting(history: &History, time: &Time) -> Bars {
 fn errors(history: &History, time: &Time) -> Bars {
     let mut seconds = vec![0; time.seconds()];
     for call in &history.calls {
-        if let (Outcome::Unknown(_), Some(second)) = (&call.outcome, time.second(call.to)) {
+        if let (true, Some(second)) = (call.outcome.is_unsure(), time.second(call.to)) {
             seconds[second] += 1;
         }
     }

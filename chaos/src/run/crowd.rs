@@ -43,8 +43,11 @@ impl Crowd {
         Ok(Self(people))
     }
 
-    /// Waits for the last of them.
-    pub(super) async fn served(mut self) {
-        while self.0.join_next().await.is_some() {}
+    /// Waits for the last of them; one who breaks down leaves a hole in the history.
+    pub(super) async fn served(mut self) -> anyhow::Result<()> {
+        while let Some(ended) = self.0.join_next().await {
+            ended?;
+        }
+        Ok(())
     }
 }

@@ -22,6 +22,9 @@ pub(super) struct Ears {
     _listening: JoinSet<()>,
 }
 
+/// How long it may take to hear what was written.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 const TOPICS: [Topic; 2] = [Topic::TokenActivated, Topic::TokenClosed];
 
 /// Listens to both topics.
@@ -46,11 +49,12 @@ pub(super) async fn listen(brokers: &str, recorder: Arc<Recorder>) -> anyhow::Re
 
 impl Ears {
     /// Waits until all that was ever written was heard.
-    pub(super) async fn heard_all(&self, deadline: Instant) -> anyhow::Result<()> {
-        let topics = Topics::default();
+    pub(super) async fn heard_all(&self) -> anyhow::Result<()> {
+        let (topics, deadline) = (Topics::default(), Instant::now() + PATIENCE);
         for (place, topic) in TOPICS.into_iter().enumerate() {
             let all = written(&self.brokers, topics.name(topic)).await?;
-            while self.heard[place].load(Ordering::Relaxed) < all && Instant::now() < deadline {
+            while self.heard[place].load(Ordering::Relaxed) < all {
+                anyhow::ensure!(Instant::now() < deadline, "not all of {topic:?} was heard");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }

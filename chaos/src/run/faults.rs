@@ -28,35 +28,45 @@ pub(super) async fn bring(
     plan: [Vec<Planned>; 2],
     end: Instant,
     recorder: &Recorder,
-) {
+) -> anyhow::Result<()> {
     let [members, servers] = plan;
-    tokio::join!(sequence(stage, members, end, recorder), sequence(stage, servers, end, recorder));
+    let members = sequence(stage, members, end, recorder);
+    tokio::try_join!(members, sequence(stage, servers, end, recorder))?;
+    Ok(())
 }
 
-async fn sequence(stage: &Stage, plan: Vec<Planned>, end: Instant, recorder: &Recorder) {
+/// What could not be broken as planned, or does not come back, fails the run: a fault that never was
+/// would excuse what it has not caused.
+async fn sequence(
+    stage: &Stage,
+    plan: Vec<Planned>,
+    end: Instant,
+    recorder: &Recorder,
+) -> anyhow::Result<()> {
     for planned in plan {
         if Instant::now() + planned.after > end && !planned.what.loses() {
             continue;
         }
         sleep(planned.after).await;
         let from = now();
-        let target = strike(stage, &planned).await;
+        let target = strike(stage, &planned).await?;
         // What is not there any more was lost before this moment, and what comes is after it.
         let to = now() + Millis::from(planned.what.loses());
         recorder.write(&Entry::Fault(Fault { what: planned.what, target, from, to }));
         if planned.what == FaultKind::FailOver {
             sleep(planned.lasts).await;
-            let _ = stage.redis.lock().await.complete().await;
+            stage.redis.lock().await.complete().await?;
         }
         if planned.what.forgets_items() {
             // Policies are operators' words, which nobody else knows.
-            stage.put_items(&KINDS).await;
+            stage.put_items(&KINDS).await?;
         }
     }
+    Ok(())
 }
 
 /// Does it, for as long as planned, and says to whom.
-async fn strike(stage: &Stage, planned: &Planned) -> String {
+async fn strike(stage: &Stage, planned: &Planned) -> anyhow::Result<String> {
     let slot = match planned.target {
         Target::Redis => return redis(stage, planned).await,
         Target::Kafka => return kafka(stage, planned).await,
@@ -66,7 +76,7 @@ async fn strike(stage: &Stage, planned: &Planned) -> String {
         Target::Consumer(at) => &stage.consumers[at],
     };
     member(slot, planned).await;
-    slot.name.clone()
+    Ok(slot.name.clone())
 }
 
 async fn member(slot: &Slot, planned: &Planned) {
@@ -151,43 +161,41 @@ async fn cable(slot: &Slot, condition: Condition, lasts: Duration) {
     slot.set(Condition::Good);
 }
 
-/// A server that does not come back fails the run by what people tell.
-async fn redis(stage: &Stage, planned: &Planned) -> String {
+async fn redis(stage: &Stage, planned: &Planned) -> anyhow::Result<String> {
     let mut servers = stage.redis.lock().await;
     if planned.what == FaultKind::FailOver {
-        let _ = servers.fail_over().await;
+        servers.fail_over().await?;
     } else if let Some(redis) = servers.alone_mut() {
-        alone(redis, planned).await;
+        alone(redis, planned).await?;
     }
-    "redis".to_owned()
+    Ok("redis".to_owned())
 }
 
-async fn alone(redis: &mut Redis, planned: &Planned) {
+async fn alone(redis: &mut Redis, planned: &Planned) -> anyhow::Result<()> {
     match planned.what {
         FaultKind::Pause => {
-            let _ = redis.pause();
+            redis.pause()?;
             sleep(planned.lasts).await;
-            let _ = redis.resume();
+            redis.resume()?;
         }
-        FaultKind::Flush => {
-            let _ = redis.ask::<()>(&["FLUSHALL"]).await;
-        }
+        FaultKind::Flush => redis.ask::<()>(&["FLUSHALL"]).await?,
         what => {
             block_in_place(|| redis.stop());
             sleep(planned.lasts).await;
-            let _ = if what == FaultKind::Wipe {
-                redis.start_empty().await
+            if what == FaultKind::Wipe {
+                redis.start_empty().await?;
             } else {
-                redis.start_again().await
-            };
+                redis.start_again().await?;
+            }
         }
     }
+    Ok(())
 }
 
-async fn kafka(stage: &Stage, planned: &Planned) -> String {
+async fn kafka(stage: &Stage, planned: &Planned) -> anyhow::Result<String> {
     let mut kafka = stage.kafka.lock().await;
     block_in_place(|| kafka.kill());
     sleep(planned.lasts).await;
-    let _ = kafka.start_again().await;
-    "kafka".to_owned()
+    kafka.start_again().await?;
+    Ok("kafka".to_owned())
 }

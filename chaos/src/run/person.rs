@@ -95,7 +95,7 @@ impl Person {
                 (_, Some(status)) if enough(status) => return Some(status.to_owned()),
                 (Outcome::Refused { .. }, _) => return None,
                 (Outcome::Ok(_), _) => sleep(heard.poll_after.clamp(AGAIN, LONGEST)).await,
-                (Outcome::Unknown(_), _) => sleep(AGAIN * 2).await,
+                _ => sleep(AGAIN * 2).await,
             }
         }
         None
@@ -105,7 +105,7 @@ impl Person {
         while self.has_time() {
             let pod = self.pod();
             let heard = self.pods.leave(pod, &self.who, place).await;
-            if !matches!(heard.outcome, Outcome::Unknown(_)) {
+            if !heard.outcome.is_unsure() {
                 return;
             }
             sleep(AGAIN).await;

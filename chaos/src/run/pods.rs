@@ -6,9 +6,11 @@ use std::time::Duration;
 use daegi_domain::{ItemId, OrderClosed, Outcome as OrderOutcome, TicketKeys, Topics, UserId};
 use daegi_kafka::{Publisher, Record};
 use daegi_testkit::fleet::TICKET_SECRETS;
+use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::answer::Answer;
 use super::recorder::{Recorder, now};
 use super::stage::Stage;
 use crate::history::{Call, Entry, Op, Outcome, Seen};
@@ -120,24 +122,18 @@ impl Pods {
     ) -> Heard {
         let from = now();
         let heard = match answer(request).await {
-            Ok((status, body)) => self.understand(status, &body, who),
+            Ok(answer) => self.understand(&answer, who),
             Err(error) => Heard::without(Outcome::Unknown(error)),
         };
         self.note(op, who, place.map(|place| place.number), from, &heard.outcome);
         heard
     }
 
-    fn understand(&self, status: u16, body: &Value, who: &Who) -> Heard {
-        if status >= 400 {
-            let code = body["code"].as_str().unwrap_or_default().to_owned();
-            // A pod that could not ask the store in time cannot say what came of it.
-            let unsure = status == 503;
-            return Heard::without(if unsure {
-                Outcome::Unknown(format!("503 {code}"))
-            } else {
-                Outcome::Refused { status, code }
-            });
-        }
+    fn understand(&self, answer: &Answer, who: &Who) -> Heard {
+        let body = match answer.read() {
+            Ok(body) => body,
+            Err(outcome) => return Heard::without(outcome),
+        };
         let place = body["token"].as_str().and_then(|token| {
             let ticket = self.keys.verify(&who.item, token).ok()?;
             Some(Place { token: token.to_owned(), number: ticket.number.0 })
@@ -179,21 +175,19 @@ impl Heard {
     pub(super) fn status(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Ok(seen) => seen.status.as_deref(),
-            Outcome::Refused { .. } | Outcome::Unknown(_) => None,
+            _ => None,
         }
     }
 }
 
-/// Status and body; an answer that breaks off is none.
-async fn answer(request: RequestBuilder) -> Result<(u16, Value), String> {
+/// An answer breaks off or is whole; this one is.
+async fn answer(request: RequestBuilder) -> Result<Answer, String> {
     let answer = request.send().await.map_err(|error| reason(&error))?;
     let status = answer.status().as_u16();
+    let after =
+        answer.headers().get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
     let text = answer.text().await.map_err(|error| reason(&error))?;
-    if text.is_empty() {
-        return Ok((status, Value::Null));
-    }
-    let body = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    Ok((status, body))
+    Ok(Answer { status, after, text })
 }
 
 fn reason(error: &reqwest::Error) -> String {

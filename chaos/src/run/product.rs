@@ -13,13 +13,17 @@ use super::recorder::{Recorder, now};
 use super::stage::Stage;
 use crate::history::{Announced, Entry};
 
-/// Announces until the end, and then once more, each until the broker has confirmed it.
+/// How long the broker has to be back when all is well again.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Announces until the end, and then once more, each until the broker has confirmed it. Returns the
+/// last version.
 pub(super) async fn announce(
     stage: &Stage,
     seed: u64,
     end: Instant,
     recorder: Arc<Recorder>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let publisher = Publisher::new(&stage.brokers().await)?;
     let mut chance = Rng::with_seed(seed ^ 0x0070_726f_6475_6374);
     let mut version = 0;
@@ -35,12 +39,14 @@ pub(super) async fn announce(
             records.push(record(&item, stock, version)?);
             announced.push(Announced { item, version, stock: stock.into(), at: now() });
         }
-        while publisher.publish(&records).await.is_err() {}
+        while let Err(error) = publisher.publish(&records).await {
+            anyhow::ensure!(Instant::now() < end + PATIENCE, "nobody heard of items: {error}");
+        }
         announced.into_iter().for_each(|one| recorder.write(&Entry::Announced(one)));
         let pause = Duration::from_millis(chance.u64(500..3_000));
         tokio::time::sleep_until((Instant::now() + pause).min(end)).await;
     }
-    Ok(())
+    Ok(version)
 }
 
 fn record(item: &str, stock: u32, version: u64) -> anyhow::Result<Record> {

@@ -28,8 +28,8 @@ struct Written {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Calls {
     pub(crate) all: u64,
-    /// Which had no answer, or were told to try again later.
-    pub(crate) unknown: u64,
+    /// Which had no answer, or not the one they should have: without faults there is no such call.
+    pub(crate) unanswered: u64,
 }
 
 impl Recorder {
@@ -60,7 +60,7 @@ impl Recorder {
         }
         if let Entry::Call(call) = entry {
             written.calls.all += 1;
-            written.calls.unknown += u64::from(matches!(call.outcome, Outcome::Unknown(_)));
+            written.calls.unanswered += u64::from(!matches!(call.outcome, Outcome::Ok(_)));
         }
         if let Some(file) = &mut written.file
             && let Err(error) = history::write(file, entry)

@@ -5,12 +5,15 @@ use std::time::Duration;
 use clap::ValueEnum;
 use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 use tokio::task::block_in_place;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// The key that decides who leads. Whoever has it dies first.
 const LEASE_PARTITION: &str = "{p00}";
 
 const GLANCE: Duration = Duration::from_millis(10);
+
+/// So long a replica has to take over. People are judged by a shorter time; this ends the run.
+const TAKES_OVER: Duration = Duration::from_secs(60);
 
 /// In which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,8 +88,10 @@ impl Servers {
         let master = self.master().await?;
         let dead = master.port();
         block_in_place(|| master.stop());
+        let deadline = Instant::now() + TAKES_OVER;
         // Until then the one that was is named, or nobody.
         while self.master().await.map_or(dead, |master| master.port()) == dead {
+            anyhow::ensure!(Instant::now() < deadline, "no replica has taken over");
             sleep(GLANCE).await;
         }
         Ok(())

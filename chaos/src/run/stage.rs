@@ -12,9 +12,8 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::catalogue::Kind;
-use super::recorder::Recorder;
 use super::servers::Servers;
-use crate::history::{Entry, Final, ItemSetup, Millis};
+use crate::history::{Final, ItemSetup, Millis};
 use crate::nemesis::Size;
 
 /// How many there are of each.
@@ -30,6 +29,12 @@ pub(super) const ADMISSION: &[u8] = b"\r\n99991\r\n";
 
 /// How long anybody who only looks waits for an answer.
 const GLANCE: Duration = Duration::from_millis(800);
+
+/// How long somebody is asked again, before the run fails: longer than anything is broken.
+const INSISTENCE: Duration = Duration::from_secs(60);
+
+/// The pause before somebody is asked again.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Everything that can break.
 pub(crate) struct Stage {
@@ -83,23 +88,28 @@ impl Stage {
     }
 
     /// Creates every item, or tells its policy again.
-    pub(crate) async fn put_items(&self, kinds: &[Kind]) -> Vec<ItemSetup> {
+    pub(crate) async fn put_items(&self, kinds: &[Kind]) -> anyhow::Result<Vec<ItemSetup>> {
         let items = kinds.iter().flat_map(|kind| kind.ids().map(move |id| (kind, kind.setup(id))));
         let put = items.map(async |(kind, item)| {
-            self.insist(&format!("waiting-item/{}", item.item), kind.described(&item)).await;
-            item
+            self.insist(&format!("waiting-item/{}", item.item), kind.described(&item)).await?;
+            Ok(item)
         });
-        futures_util::future::join_all(put).await
+        futures_util::future::try_join_all(put).await
     }
 
     /// Tells any scheduler, until one has understood.
-    async fn insist(&self, path: &str, body: Value) {
-        for slot in self.schedulers.iter().cycle() {
-            let answer = slot.tell(Method::PUT, path, body.clone()).await;
-            if answer.is_some_and(|answer| answer["itemId"].is_string()) {
-                return;
+    async fn insist(&self, path: &str, body: Value) -> anyhow::Result<()> {
+        let deadline = Instant::now() + INSISTENCE;
+        while Instant::now() < deadline {
+            for slot in &self.schedulers {
+                let answer = slot.tell(Method::PUT, path, body.clone()).await;
+                if answer.is_some_and(|answer| answer["itemId"].is_string()) {
+                    return Ok(());
+                }
             }
+            tokio::time::sleep(AGAIN).await;
         }
+        anyhow::bail!("no scheduler takes {path}")
     }
 
     /// The scheduler that says that it leads, if one does at the moment.
@@ -121,33 +131,49 @@ impl Stage {
         }
     }
 
-    /// Waits until nobody waits, nobody is inside and every event has left the outbox.
-    pub(super) async fn settle(&self, deadline: Instant) {
+    /// Waits until nobody waits, nobody is inside, every event has left the outbox, and what the product
+    /// service said last holds.
+    pub(super) async fn settle(&self, items: &[ItemSetup], version: u64, deadline: Instant) {
+        let is_quiet =
+            |end: &Final| (end.waiting, end.entered, end.version) == (0, 0, Some(version));
         while Instant::now() < deadline {
-            let counts = self.asked("waiting-queue/token-count").await;
             let leader = self.asked("leader").await;
-            let quiet = counts["totalWaiting"] == 0 && counts["totalEntered"] == 0;
-            if quiet && leader["outboxPending"] == 0 {
+            let finals = self.look(items).await.unwrap_or_default();
+            if leader["outboxPending"] == 0 && !finals.is_empty() && finals.iter().all(is_quiet) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(AGAIN).await;
         }
     }
 
-    pub(super) async fn finals(&self, recorder: &Recorder) {
-        let counts = self.asked("waiting-queue/token-count").await;
-        for line in counts["items"].as_array().into_iter().flatten() {
-            let Some(id) = line["itemId"].as_str() else { continue };
-            let item = self.asked(&format!("waiting-item/{id}")).await;
-            let count = |field: &str| line[field].as_u64().unwrap_or(0);
-            recorder.write(&Entry::Final(Final {
-                item: id.to_owned(),
-                version: item["version"].as_u64(),
-                stock: item["remainCount"].as_u64().unwrap_or(0),
-                waiting: count("waitingTokenCount"),
-                entered: count("enteredTokenCount"),
-            }));
+    /// How every item has ended, asked until somebody knows.
+    pub(super) async fn finals(&self, items: &[ItemSetup]) -> anyhow::Result<Vec<Final>> {
+        let deadline = Instant::now() + INSISTENCE;
+        loop {
+            if let Some(finals) = self.look(items).await {
+                return Ok(finals);
+            }
+            anyhow::ensure!(Instant::now() < deadline, "no scheduler tells how all items ended");
+            tokio::time::sleep(AGAIN).await;
         }
+    }
+
+    async fn look(&self, items: &[ItemSetup]) -> Option<Vec<Final>> {
+        let counts = self.asked("waiting-queue/token-count").await;
+        let lines = counts["items"].as_array()?;
+        let mut finals = Vec::new();
+        for ItemSetup { item: id, .. } in items {
+            let line = lines.iter().find(|line| line["itemId"] == id.as_str())?;
+            let item = self.asked(&format!("waiting-item/{id}")).await;
+            finals.push(Final {
+                item: id.clone(),
+                version: item["version"].as_u64(),
+                stock: item["remainCount"].as_u64()?,
+                waiting: line["waitingTokenCount"].as_u64()?,
+                entered: line["enteredTokenCount"].as_u64()?,
+            });
+        }
+        Some(finals)
     }
 
     /// What any scheduler says; nothing if none does.

@@ -1,17 +1,24 @@
-//! Whether anything has grown: what there was in the second quarter beside what there was in the last.
-//! The first quarter is for warming up.
+//! Whether the evening was what was asked for, and whether anything has grown in its second half. The
+//! first half is for warming up.
 
 use std::fmt;
 
+use super::growth::Growth;
 use super::sample::{Sample, Unit, must_be_flat, unit};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// So much more may be there in the end, for the moods of allocators and of crowds: a part, and
-/// something for what is small.
-const PART: f64 = 0.05;
-const SPARE_BYTES: f64 = 4.0 * MIB;
-const SPARE_KEYS: f64 = 20.0;
+/// What grows faster than this in an hour, and has risen by more than the moods of allocators and of
+/// crowds, grows.
+const MIB_PER_HOUR: f64 = 25.0;
+const MOOD_MIB: f64 = 2.0;
+
+/// Keys come and go with lines and people, who are as many all the time.
+const MOOD_KEYS: f64 = 20.0;
+const MOOD_PART: f64 = 0.05;
+
+/// So much of the rate must have been reached.
+const ENOUGH: f64 = 0.95;
 
 /// What a soak has shown.
 #[derive(Debug)]
@@ -19,14 +26,14 @@ pub struct Findings {
     pub(super) samples: Vec<Sample>,
     pub(super) rate: f64,
     rows: Vec<Row>,
+    wrong: Vec<String>,
 }
 
 /// One thing that was watched.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) name: String,
-    second: f64,
-    last: f64,
+    growth: Growth,
     flat: bool,
 }
 
@@ -36,14 +43,21 @@ impl Findings {
             samples.iter().flat_map(|sample| sample.sizes.keys().cloned()).collect();
         names.sort();
         names.dedup();
-        let rows = names.into_iter().map(|name| Row::of(name, &samples)).collect();
-        Self { samples, rate, rows }
+        let half = &samples[samples.len() / 2..];
+        let rows: Vec<_> = names.into_iter().map(|name| Row::of(name, half)).collect();
+        let wrong = wrong(&samples, rate, &rows);
+        Self { samples, rate, rows, wrong }
     }
 
-    /// Whether nothing has grown that must not.
+    /// Whether it was a full evening, and nothing has grown that must not.
     #[must_use]
-    pub fn is_flat(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(|row| row.flat)
+    pub fn is_well(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
+    /// In one line.
+    pub(super) fn verdict(&self) -> String {
+        if self.is_well() { "flat".to_owned() } else { self.wrong.join("; ") }
     }
 
     pub(super) fn rows(&self) -> &[Row] {
@@ -53,45 +67,67 @@ impl Findings {
 
 impl Row {
     fn of(name: String, samples: &[Sample]) -> Self {
-        let sizes: Vec<f64> =
-            samples.iter().filter_map(|sample| sample.sizes.get(&name)).copied().collect();
-        let quarter = sizes.len().div_ceil(4);
-        let part = |nth: usize| {
-            let from = (nth * quarter).min(sizes.len());
-            median(&sizes[from..(from + quarter).min(sizes.len())])
+        let seen: Vec<_> = samples
+            .iter()
+            .filter_map(|sample| Some((sample.at, *sample.sizes.get(&name)?)))
+            .collect();
+        let growth = Growth::of(&seen);
+        let grows = match unit(&name) {
+            Unit::Keys => growth.risen() > MOOD_KEYS + MOOD_PART * growth.mean,
+            Unit::Bytes => {
+                growth.risen() > MOOD_MIB * MIB && growth.per_hour() > MIB_PER_HOUR * MIB
+            }
         };
-        let (second, last) = (part(1), part(3));
-        let spare = if unit(&name) == Unit::Keys { SPARE_KEYS } else { SPARE_BYTES };
-        let flat = !must_be_flat(&name) || last <= second * (1.0 + PART) + spare;
-        Self { name, second, last, flat }
+        Self { flat: !must_be_flat(&name) || !grows, name, growth }
     }
 }
 
-fn median(sizes: &[f64]) -> f64 {
-    let mut sorted = sizes.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+/// Everything that makes an evening a bad one.
+fn wrong(samples: &[Sample], rate: f64, rows: &[Row]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let reached = per_second(&samples[samples.len() / 2..]);
+    if samples.len() < 4 {
+        wrong.push("too short to tell".to_owned());
+    } else if reached < rate * ENOUGH {
+        wrong.push(format!("{reached:.0} requests/s of {rate:.0}"));
+    }
+    let unanswered = samples.last().map_or(0, |last| last.calls.unanswered);
+    if unanswered > 0 {
+        wrong.push(format!("{unanswered} calls were not answered as they should"));
+    }
+    let mut missing: Vec<&str> =
+        samples.iter().flat_map(|sample| &sample.missing).map(String::as_str).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    wrong.extend(missing.into_iter().map(|name| format!("{name} was not always there")));
+    wrong.extend(rows.iter().filter(|row| !row.flat).map(|row| format!("{} grows", row.name)));
+    wrong
+}
+
+fn per_second(samples: &[Sample]) -> f64 {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return 0.0 };
+    let calls = last.calls.all - first.calls.all;
+    calls as f64 / (last.at - first.at).as_secs_f64().max(1.0)
 }
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) {
-            let seconds = (last.at - first.at).as_secs_f64().max(1.0);
-            let (calls, unknown) = (last.calls.all - first.calls.all, last.calls.unknown);
-            let per_second = calls as f64 / seconds;
-            writeln!(f, "{seconds:.0} s, {calls} calls, {per_second:.0}/s, {unknown} unknown")?;
+        if let Some(last) = self.samples.last() {
+            let (seconds, per_second) = (last.at.as_secs_f64(), per_second(&self.samples));
+            let super::sample::Calls { all, unanswered } = last.calls;
+            writeln!(f, "{seconds:.0} s, {all} calls, {per_second:.0}/s, {unanswered} unanswered")?;
         }
-        writeln!(f, "{:<26} {:>14} {:>14}", "", "second quarter", "last quarter")?;
-        for Row { name, second, last, flat } in &self.rows {
+        writeln!(f, "{:<26} {:>12} {:>14}", "in the second half", "mean", "per hour")?;
+        for Row { name, growth, flat } in &self.rows {
             let verdict = match (must_be_flat(name), flat) {
                 (false, _) => "not judged",
                 (true, true) => "flat",
                 (true, false) => "GROWS",
             };
-            let (second, last) = (shown(name, *second), shown(name, *last));
-            writeln!(f, "{name:<26} {second:>14} {last:>14}  {verdict}")?;
+            let (mean, per_hour) = (shown(name, growth.mean), shown(name, growth.per_hour()));
+            writeln!(f, "{name:<26} {mean:>12} {per_hour:>14}  {verdict}")?;
         }
-        write!(f, "{}", if self.is_flat() { "flat" } else { "NOT FLAT" })
+        write!(f, "{}", self.verdict())
     }
 }
 
@@ -106,29 +142,56 @@ pub(super) fn shown(name: &str, size: f64) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::super::sample::REMEMBERED;
+    use super::super::sample::{Calls, REMEMBERED};
     use super::*;
-    use crate::run::recorder::Calls;
 
-    fn evening(name: &str, size: impl Fn(u32) -> f64) -> Findings {
+    const RATE: f64 = 100.0;
+
+    fn samples(name: &str, size: impl Fn(f64) -> f64) -> Vec<Sample> {
         let sample = |n: u32| Sample {
             at: Duration::from_secs(u64::from(n) * 5),
-            calls: Calls::default(),
-            sizes: [(name.to_owned(), size(n))].into(),
+            calls: Calls { all: u64::from(n) * 500, unanswered: 0 },
+            sizes: [(name.to_owned(), MIB * size(f64::from(n)))].into(),
+            missing: Vec::new(),
         };
-        Findings::of((0..40).map(sample).collect(), 1.0)
+        (0..=120).map(sample).collect()
+    }
+
+    fn is_well(name: &str, size: impl Fn(f64) -> f64) -> bool {
+        Findings::of(samples(name, size), RATE).is_well()
     }
 
     #[test]
     fn what_only_warms_up_is_flat_and_what_goes_on_growing_is_not() {
-        assert!(evening("api-1", |n| MIB * f64::from(n.min(10) * 5)).is_flat());
-        assert!(evening("api-1", |n| MIB * f64::from(50 + n % 4)).is_flat());
-        assert!(!evening("api-1", |n| MIB * f64::from(20 + n)).is_flat());
-        assert!(!Findings::of(Vec::new(), 1.0).is_flat(), "nothing was seen");
+        assert!(is_well("api-1", |n| n.min(30.0) * 5.0));
+        assert!(is_well("api-1", |n| 50.0 + n % 4.0));
+        assert!(!is_well("api-1", |n| 20.0 + n));
+        assert!(!Findings::of(Vec::new(), RATE).is_well(), "nothing was seen");
+    }
+
+    #[test]
+    fn fifty_mebibytes_an_hour_are_noticed_within_ten_minutes_and_told() {
+        let leak = |n: f64| 200.0 + 50.0 * n * 5.0 / 3_600.0;
+        let findings = Findings::of(samples("api-1", leak), RATE);
+        assert!(!findings.is_well());
+        assert!(findings.to_string().contains("50.0 MiB  GROWS"), "{findings}");
     }
 
     #[test]
     fn what_is_kept_for_an_hour_may_grow() {
-        assert!(evening(REMEMBERED, |n| MIB * f64::from(n)).is_flat());
+        assert!(is_well(REMEMBERED, |n| n));
+    }
+
+    #[test]
+    fn an_evening_with_too_few_requests_or_bad_answers_or_holes_is_none() {
+        let flat = || samples("api-1", |_| 50.0);
+        assert!(Findings::of(flat(), RATE).is_well());
+        assert!(!Findings::of(flat(), RATE * 1.06).is_well());
+        let mut unanswered = flat();
+        unanswered[120].calls.unanswered = 1;
+        assert!(!Findings::of(unanswered, RATE).is_well());
+        let mut absent = flat();
+        absent[7].missing.push("api-2".to_owned());
+        assert!(!Findings::of(absent, RATE).is_well());
     }
 }

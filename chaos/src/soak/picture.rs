@@ -23,8 +23,8 @@ pub(super) fn draw(findings: &Findings) -> String {
         chart(&mut body, &row.name, &points, end, y);
         y += HEIGHT + 14.0;
     }
-    let (colour, words) =
-        if findings.is_flat() { ("#2a9d8f", "flat") } else { ("#c8352b", "NOT FLAT") };
+    let colour = if findings.is_well() { "#2a9d8f" } else { "#c8352b" };
+    let words = findings.verdict();
     let (rate, minutes, height) = (findings.rate, end / 60.0, y + 16.0);
     format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="system-ui, sans-serif" font-size="12" fill="#333">

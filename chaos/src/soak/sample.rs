@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::Context;
 use daegi_testkit::Redis;
 
-use crate::run::recorder::Calls;
+pub(super) use crate::run::recorder::Calls;
 use crate::run::stage::Stage;
 
 /// What Redis keeps for an hour and then forgets: how tickets ended, and who was seen. It grows as
@@ -20,6 +21,8 @@ pub(super) struct Sample {
     pub(super) calls: Calls,
     /// By name.
     pub(super) sizes: BTreeMap<String, f64>,
+    /// Who is not there, or does not answer.
+    pub(super) missing: Vec<String>,
 }
 
 /// What must not grow, and how it is shown.
@@ -33,22 +36,29 @@ pub(super) enum Unit {
 pub(super) const LIVING: &str = "redis: living";
 /// In Redis, kept for an hour.
 pub(super) const REMEMBERED: &str = "redis: kept for an hour";
+/// All that Redis has in use, and what the system has given it; both with what is kept for an hour.
+pub(super) const USED: &str = "redis: used";
+pub(super) const RESIDENT: &str = "redis: resident";
 /// Keys in Redis that are not kept for an hour.
 pub(super) const KEYS: &str = "redis: keys";
 
 impl Sample {
     pub(super) async fn take(stage: &Stage, at: Duration, calls: Calls) -> Self {
-        let mut sizes = BTreeMap::new();
+        let (mut sizes, mut missing) = (BTreeMap::new(), Vec::new());
         for slot in stage.slots() {
-            if let Some(bytes) = slot.member.lock().await.pid().and_then(resident) {
-                sizes.insert(slot.name.clone(), bytes);
+            match slot.member.lock().await.pid().and_then(resident) {
+                Some(bytes) => {
+                    sizes.insert(slot.name.clone(), bytes);
+                }
+                None => missing.push(slot.name.clone()),
             }
         }
-        // A Redis that does not answer is missing in the table.
-        if let Some(redis) = stage.redis.lock().await.alone() {
-            let _ = look_into(redis, &mut sizes).await;
+        if let Some(redis) = stage.redis.lock().await.alone()
+            && look_into(redis, &mut sizes).await.is_err()
+        {
+            missing.push("redis".to_owned());
         }
-        Self { at, calls, sizes }
+        Self { at, calls, sizes, missing }
     }
 }
 
@@ -61,6 +71,11 @@ fn resident(pid: u32) -> Option<f64> {
 }
 
 async fn look_into(redis: &Redis, sizes: &mut BTreeMap<String, f64>) -> anyhow::Result<()> {
+    let pid = redis.pid().and_then(resident);
+    sizes.insert(RESIDENT.to_owned(), pid.context("no process")?);
+    let memory: String = redis.ask(&["INFO", "memory"]).await?;
+    let used = memory.lines().find_map(|line| line.strip_prefix("used_memory:"));
+    sizes.insert(USED.to_owned(), used.context("no used_memory")?.trim().parse()?);
     let mut keys: Vec<String> = Vec::new();
     let mut cursor = "0".to_owned();
     loop {
@@ -96,5 +111,5 @@ pub(super) fn unit(name: &str) -> Unit {
 
 /// Whether it must be flat.
 pub(super) fn must_be_flat(name: &str) -> bool {
-    name != REMEMBERED
+    ![REMEMBERED, USED, RESIDENT].contains(&name)
 }
