@@ -37,7 +37,7 @@ pub(crate) async fn poll(
     QueryParams(wait): QueryParams<Wait>,
 ) -> Result<Response> {
     let (began, patience) = (Instant::now(), patience(&wait)?);
-    let polled = room.poll(&presented, patience).await;
+    let polled = room.poll(presented, patience).await;
     if patience.is_zero() {
         room.meters.poll_seconds.record(began.elapsed());
     }
