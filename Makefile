@@ -34,13 +34,14 @@ soak: tools ## an evening without faults, nothing may grow: MINUTES=10 RATE=2000
 	cargo build --release --locked $(CHAOS_BINARIES)
 	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
-bench: tools ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
+bench: ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
+	@infra/tools/redis.sh
 	@infra/tools/packages.sh wrk wrk "the bench has no load"
 	@infra/tools/packages.sh valgrind valgrind "instructions are not counted"
 	cargo build --release --locked -p daegi-bench -p daegi-api
-	target/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
+	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
 
-k6: tools ## a spike that judges fairness, end to end: K6="sale.js fleet" runs another script or the fleet
+k6: ## a spike that judges fairness, end to end: K6="sale.js fleet" runs another script or the fleet
 	cargo build --release --locked -p daegi -p daegi-api -p daegi-scheduler
 	k6/run.sh $(or $(K6),spike.js)
 

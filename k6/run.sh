@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a k6 script against a waiting room of its own and ends both.
+# Runs a k6 script against a waiting room of its own and ends both. Where it fails, the logs stay, and their ends are shown.
 #   k6/run.sh SCRIPT [one|fleet] [k6 options…]
 # one (default): the all-in-one binary, no server needed. fleet: two api pods and two schedulers on a Redis of their own.
 set -euo pipefail
@@ -7,15 +7,21 @@ set -euo pipefail
 script=$1 shape=${2:-one}
 shift $(($# < 2 ? $# : 2))
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-bin=$root/target/release
+bin=${CARGO_TARGET_DIR:-$root/target}/release
 k6=$("$root/infra/tools/k6.sh")
 logs=$(mktemp -d)
 pids=()
 
 stop() {
+  local code=$?
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-  rm -rf "$logs"
+  if [ "$code" = 0 ]; then
+    rm -rf "$logs"
+  else
+    tail -n 20 "$logs"/*.log >&2 || true
+    echo "all logs are in $logs" >&2
+  fi
 }
 trap stop EXIT
 
@@ -25,7 +31,7 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 start() { # name, command…
   local name=$1
   shift
-  "$@" >"$logs/$name" 2>&1 &
+  "$@" >"$logs/$name.log" 2>&1 &
   pids+=($!)
 }
 
@@ -36,7 +42,6 @@ ready() { # name, internal address
     sleep 0.1
   done
   echo "$1 is not ready" >&2
-  cat "$logs/$1" >&2
   exit 1
 }
 

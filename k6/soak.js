@@ -1,18 +1,24 @@
 // An ordinary long evening: RATE (20) people per second come for MINUTES (10), wait their turn, stay inside for about a
-// second and go. The line neither grows nor forgets, and the last minute is as quick as the first.
+// second and go. A rush every half minute, five seconds' worth of people at once, fills the room. The line neither
+// grows nor forgets, and the last minute is as quick as the first. A VU plays up to 100 people per second, in a line of its
+// own, so that each line is judged as a whole.
 //
 //   k6 run -e DAEGI_ADMIN_TOKEN=… [-e RATE=200 -e MINUTES=120] k6/soak.js
-import { Judge, fair } from './lib/judge.js';
+import { Judge, accountedFor, fair } from './lib/judge.js';
 import { waitFor } from './lib/person.js';
 import { close, complete, open, sleep } from './lib/room.js';
 
 const RATE = Number(__ENV.RATE || 20);
 const MINUTES = Number(__ENV.MINUTES || 10);
-const VUS = Math.ceil(RATE / 100);
+const LINES = Math.ceil(RATE / 100);
+/// People per second in one line, and how many of them may be inside.
+const PACE = RATE / LINES;
+const ROOM = Math.ceil(PACE * 3);
+const [RUSH_EVERY, RUSH] = [30, 5];
 
 export const options = {
-  scenarios: { people: { executor: 'per-vu-iterations', vus: VUS, iterations: 1, maxDuration: `${MINUTES + 5}m` } },
-  thresholds: fair({
+  scenarios: { lines: { executor: 'per-vu-iterations', vus: LINES, iterations: 1, maxDuration: `${MINUTES + 5}m` } },
+  thresholds: fair(LINES, {
     'http_req_duration{name:join}': [`p(99)<${__ENV.JOIN_P99_MS || 1000}`],
     'http_req_duration{name:poll}': [`p(99)<${__ENV.POLL_P99_MS || 500}`],
   }),
@@ -21,9 +27,7 @@ export const options = {
 };
 
 export function setup() {
-  const item = `soak-${Date.now()}`;
-  open(item, 1_000_000_000, { tokensPerTick: RATE * 2, passTtlSeconds: 600 });
-  return { item };
+  return { run: Date.now() };
 }
 
 async function person(judge, item, user) {
@@ -33,19 +37,35 @@ async function person(judge, item, user) {
   return complete(item, ticket.token);
 }
 
-export default async function ({ item }) {
-  const judge = new Judge();
-  const [end, pause] = [Date.now() + MINUTES * 60_000, (1000 * VUS) / RATE];
-  const people = [];
-  while (Date.now() < end) {
-    people.push(person(judge, item, `person-${__VU}-${people.length}`));
+/// Calls `come` for everybody, at the moment they come.
+async function arrivals(come) {
+  const [end, pause] = [Date.now() + MINUTES * 60_000, (1000 * RUSH_EVERY) / (PACE * (RUSH_EVERY - RUSH))];
+  for (let rush = 0; Date.now() < end; ) {
+    if (Date.now() >= rush) {
+      for (let many = 0; many < PACE * RUSH; many += 1) come();
+      rush = Date.now() + RUSH_EVERY * 1000;
+    }
     await sleep(pause * (0.5 + Math.random()));
+    come();
   }
-  const accounted = (await Promise.all(people)).filter(Boolean).length;
-  judge.settle(people.length, accounted, Infinity, 0);
 }
 
-export function teardown({ item }) {
-  new Judge().empty(item);
+export default async function ({ run }) {
+  const item = `soak-${run}-${__VU}`;
+  // More per tick than there is room for: it is the room that limits a rush.
+  open(item, 1_000_000_000, { tokensPerTick: ROOM * 2, maxActive: ROOM, passTtlSeconds: 600 });
+  const judge = new Judge();
+  let going = true;
+  const watching = judge.watch(item, () => ROOM, () => going);
+  const people = [];
+  await arrivals(() => people.push(person(judge, item, `person-${people.length}`)));
+  const accounted = await accountedFor(people);
+  going = false;
+  await watching;
+  judge.settle(people.length, accounted, Infinity, 0);
+  judge.dense();
+  judge.empty(item);
+  console.log(`${item}: ${accounted} of ${people.length} people accounted for`);
   close(item);
+  judge.verdict();
 }

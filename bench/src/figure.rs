@@ -33,11 +33,13 @@ pub(crate) struct Figure {
     pub(crate) goal: Goal,
     /// What stands behind it, for people.
     pub(crate) detail: String,
+    /// The same of each round that counts, where there are several.
+    rounds: Vec<f64>,
 }
 
 impl Figure {
     pub(crate) fn new(name: &str, value: f64, unit: &'static str, goal: Goal) -> Self {
-        Self { name: name.to_owned(), value, unit, goal, detail: String::new() }
+        Self { name: name.to_owned(), value, unit, goal, detail: String::new(), rounds: Vec::new() }
     }
 
     pub(crate) fn ratio(name: &str, value: f64, goal: f64) -> Self {
@@ -47,6 +49,35 @@ impl Figure {
     pub(crate) fn with(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
+    }
+
+    /// More that stands behind it.
+    pub(crate) fn and(mut self, detail: &str) -> Self {
+        self.detail = format!("{}; {detail}", self.detail);
+        self
+    }
+
+    /// What single rounds had: how much the figure is worth.
+    pub(crate) fn over(mut self, rounds: Vec<f64>) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    /// The lowest and the highest of single rounds.
+    fn spread(&self) -> Option<(f64, f64)> {
+        let low = self.rounds.iter().copied().reduce(f64::min)?;
+        Some((low, self.rounds.iter().copied().reduce(f64::max)?))
+    }
+
+    /// How many times better than it must be.
+    fn better(&self) -> f64 {
+        match self.goal {
+            Goal::Least(least) => self.value / least,
+            // Nothing is asked for and nothing was found: as good as it must be, nothing is better.
+            Goal::Most(most) if self.value <= 0.0 && most <= 0.0 => 1.0,
+            Goal::Most(most) => most / self.value.max(f64::MIN_POSITIVE),
+            Goal::None => 1.0,
+        }
     }
 
     /// Whether it is what it must be.
@@ -67,26 +98,34 @@ impl Figure {
     }
 
     fn shown(&self) -> String {
-        let digits = match self.value.abs() {
-            big if big >= 100.0 => 0,
-            some if some >= 10.0 => 1,
-            one if one >= 0.01 => 2,
-            0.0 => 0,
-            _ => 5,
-        };
-        format!("{:.digits$} {}", self.value, self.unit).trim_end().to_owned()
+        format!("{} {}", short(self.value), self.unit).trim_end().to_owned()
     }
+}
+
+/// As many digits as mean something.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        big if big >= 100.0 => 0,
+        some if some >= 10.0 => 1,
+        one if one >= 0.01 => 2,
+        0.0 => 0,
+        _ => 5,
+    };
+    format!("{value:.digits$}")
 }
 
 /// Prints the table, in the form that documents take over.
 #[expect(clippy::print_stdout, reason = "the result of the program")]
 pub(crate) fn print(figures: &[Figure]) {
-    println!("| | measured | asked for | | behind it |");
-    println!("|---|---|---|---|---|");
+    println!("| | measured | asked for | | single rounds | behind it |");
+    println!("|---|---|---|---|---|---|");
     for figure in figures {
         let verdict = if figure.holds() { "✓" } else { "✗" };
         let Figure { name, detail, .. } = figure;
-        println!("| {name} | **{}** | {} | {verdict} | {detail} |", figure.shown(), figure.asked());
+        let (shown, asked) = (figure.shown(), figure.asked());
+        let spread = figure.spread().map(|(low, high)| format!("{}–{}", short(low), short(high)));
+        let spread = spread.unwrap_or_default();
+        println!("| {name} | **{shown}** | {asked} | {verdict} | {spread} | {detail} |");
     }
 }
 
@@ -106,6 +145,7 @@ fn one(figure: &Figure) -> Value {
     json!({
         "name": figure.name, "value": figure.value, "unit": figure.unit, "atLeast": least,
         "atMost": most, "holds": figure.holds(), "detail": figure.detail,
+        "rounds": figure.rounds, "lowestAndHighestRound": figure.spread(),
     })
 }
 
@@ -114,9 +154,9 @@ const LEFT: usize = 330;
 const WIDTH: usize = 420;
 
 /// Draws each figure as a bar against what is asked for: the line is the goal, green is better.
-pub(crate) fn draw(path: &Path, figures: &[Figure]) -> anyhow::Result<()> {
+pub(crate) fn draw(path: &Path, figures: &[Figure], versions: &Value) -> anyhow::Result<()> {
     let judged: Vec<_> = figures.iter().filter(|figure| figure.goal != Goal::None).collect();
-    let (width, height) = (LEFT + WIDTH + 190, ROW * judged.len() + 60);
+    let (width, height) = (LEFT + WIDTH + 190, ROW * judged.len() + 90);
     let mut svg = String::new();
     writeln!(
         svg,
@@ -127,13 +167,8 @@ pub(crate) fn draw(path: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     let goal_at = LEFT + WIDTH / 2;
     for (row, figure) in judged.iter().enumerate() {
         let y = 48 + row * ROW;
-        let better = match figure.goal {
-            Goal::Least(least) => figure.value / least,
-            Goal::Most(most) => most / figure.value.max(f64::MIN_POSITIVE),
-            Goal::None => 1.0,
-        };
         // Logarithmic around the goal: a quarter is at the left end, four times at the right.
-        let length = (0.5 + better.log2() / 4.0).clamp(0.01, 1.0) * WIDTH as f64;
+        let length = (0.5 + figure.better().log2() / 4.0).clamp(0.01, 1.0) * WIDTH as f64;
         let colour = if figure.holds() { "#2a9d8f" } else { "#e76f51" };
         writeln!(
             svg,
@@ -152,8 +187,44 @@ pub(crate) fn draw(path: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     writeln!(
         svg,
         r##"<line x1="{goal_at}" x2="{goal_at}" y1="40" y2="{}" stroke="#1a1a2e" stroke-dasharray="4 3"/>
+<text x="16" y="{}" font-size="12" fill="#666">{}</text>
 </svg>"##,
-        height - 10
+        height - 40,
+        height - 14,
+        surroundings(&machine(), versions),
     )?;
     fs::write(path, svg).with_context(|| path.display().to_string())
+}
+
+/// The machine and the versions, in words.
+fn surroundings(machine: &Value, versions: &Value) -> String {
+    let mut words = format!("{} cores", machine["cores"]);
+    if let Some(name) = machine["processor"].as_str() {
+        words = format!("{words} of {}", name.replace('&', "&amp;").replace('<', "&lt;"));
+    }
+    let versions = versions.as_object().into_iter().flatten();
+    let versions = versions.filter_map(|(what, version)| Some((what, version.as_str()?)));
+    versions.fold(words, |words, (what, version)| format!("{words} · {what} {version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_that_is_as_good_as_it_must_be_reaches_the_line() {
+        let figure = |value, goal| Figure::new("", value, "", goal).better();
+        assert_eq!(figure(0.0, Goal::Most(0.0)), 1.0);
+        assert_eq!(figure(5.0, Goal::Most(0.0)), 0.0);
+        assert!(figure(0.0, Goal::Most(0.1)) > 1e6);
+        assert_eq!(figure(0.5, Goal::Most(1.0)), 2.0);
+        assert_eq!(figure(0.5, Goal::Least(1.0)), 0.5);
+    }
+
+    #[test]
+    fn the_picture_says_where_it_was_taken() {
+        let machine = json!({ "cores": 2, "processor": "A & B" });
+        let versions = json!({ "redis": "7.0", "wrk": null });
+        assert_eq!(surroundings(&machine, &versions), "2 cores of A &amp; B · redis 7.0");
+    }
 }

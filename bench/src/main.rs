@@ -1,8 +1,8 @@
-//! `daegi-bench`: how fast daegi is, beside what its broker and store could do at best.
+//! `daegi-bench`: how fast daegi is, beside what its surroundings could do at best.
 //!
 //! A figure alone says more about the machine than about the program. So every round measures the
 //! real thing and, right after it, its *ceiling*: the least that any program would have to do
-//! for the same bytes, on the same broker. What is told is the ratio of the medians.
+//! for the same bytes, on the same machine. What is told is the ratio of the medians.
 //!
 //! | module | what lives there |
 //! |---|---|

@@ -12,6 +12,7 @@ mod ear;
 mod joins;
 mod latency;
 mod listeners;
+mod moving;
 mod newcomer;
 mod polls;
 mod redis_side;
@@ -21,7 +22,9 @@ mod wrk;
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use crate::figure::{self, Figure};
 use crate::report::progress;
@@ -32,7 +35,8 @@ use ear::Channel;
 /// How many people wait in a long line.
 const MILLION: usize = 1_000_000;
 
-/// How many wait in a short one.
+/// How many wait in one of middle length, and in a short one.
+const HUNDRED_THOUSAND: usize = 100_000;
 const THOUSAND: usize = 1_000;
 
 #[derive(Debug, Args)]
@@ -50,7 +54,7 @@ pub(crate) struct Options {
     /// Connections that stay open while people listen for news.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) listeners: usize,
-    /// Only these, instead of everything.
+    /// Only these, instead of everything; no files are written then.
     #[arg(long, value_delimiter = ',', value_enum)]
     only: Vec<Contest>,
     /// Write everything that was measured to this file.
@@ -98,17 +102,35 @@ impl Contest {
 }
 
 pub(crate) async fn run(options: Options) -> anyhow::Result<()> {
+    wrk::version()?;
     progress("starting Redis, a pod and a bare handler");
     let arena = Arena::set_up().await?;
     let mut figures: Vec<Figure> = Vec::new();
+    let held = hold(&arena, &options, &mut figures).await;
+    figure::print(&figures);
+    held?;
+    if options.only.is_empty() {
+        write(&options, &figures, &arena.versions().await?)
+    } else {
+        progress("only a part was measured: no files are written");
+        Ok(())
+    }
+}
+
+/// Everything that is asked for; what was measured before something fails is kept.
+async fn hold(arena: &Arena, options: &Options, figures: &mut Vec<Figure>) -> anyhow::Result<()> {
     for contest in Contest::value_variants() {
         if options.only.is_empty() || options.only.contains(contest) {
-            figures.extend(contest.hold(&arena, &options).await?);
+            let held = contest.hold(arena, options).await;
+            figures.extend(held.with_context(|| format!("{contest:?}"))?);
         }
     }
-    figure::print(&figures);
+    Ok(())
+}
+
+fn write(options: &Options, figures: &[Figure], versions: &Value) -> anyhow::Result<()> {
     if let Some(path) = &options.json {
-        figure::write(path, &figures, &arena.versions().await?)?;
+        figure::write(path, figures, versions)?;
     }
-    options.svg.as_deref().map_or(Ok(()), |path| figure::draw(path, &figures))
+    options.svg.as_deref().map_or(Ok(()), |path| figure::draw(path, figures, versions))
 }

@@ -1,4 +1,5 @@
-// What must never happen in a fair waiting room, counted. Every threshold below is zero.
+// What must never happen in a fair waiting room, counted. Every threshold below is zero, but for the verdicts: k6 ends
+// well if a script throws or runs out of time, so a run counts only if everybody who judges came to the end.
 import { Counter, Trend } from 'k6/metrics';
 import { claimsOf, counts, numberOf, sleep } from './room.js';
 
@@ -9,6 +10,7 @@ const overAdmission = new Counter('over_admission');
 const lostPeople = new Counter('lost_people');
 const oversold = new Counter('oversold');
 const wrongPasses = new Counter('wrong_passes');
+const verdicts = new Counter('verdicts');
 const waited = new Trend('waited_seconds');
 
 const WRONGS = { fifoInversions, duplicatePlaces, backwardSteps, overAdmission, lostPeople, oversold, wrongPasses };
@@ -16,29 +18,39 @@ const WRONGS = { fifoInversions, duplicatePlaces, backwardSteps, overAdmission, 
 /// A view may be a moment old, and two pods' views differ by less than this.
 const VIEW_AGE_MS = 1500;
 
-/// For `options.thresholds`: correctness is absolute, latency is the caller's.
-export function fair(latency) {
+/// For `options.thresholds`: correctness is absolute, latency is the caller's. So many judges must have given their verdict.
+export function fair(judges, latency) {
   const zero = ['fifo_inversions', 'duplicate_places', 'backward_steps', 'over_admission', 'lost_people', 'oversold',
     'wrong_passes', 'server_errors', 'refusals'];
-  return Object.assign(Object.fromEntries(zero.map((name) => [name, ['count==0']])), latency);
+  const wrongs = Object.fromEntries(zero.map((name) => [name, ['count==0']]));
+  return Object.assign(wrongs, { verdicts: [`count==${judges}`] }, latency);
+}
+
+/// How many of these stories had a good end. One that broke off is somebody lost, and no reason not to judge the others.
+export async function accountedFor(stories) {
+  const ends = await Promise.allSettled(stories);
+  ends.filter((end) => end.status === 'rejected').forEach((end) => console.error(end.reason));
+  return ends.filter((end) => end.value === true).length;
 }
 
 /// Watches the people of one line.
 export class Judge {
   constructor() {
     this.byNumber = new Map();
+    this.joins = [];
     this.entries = [];
     this.front = [];
     // A metric without a sample has no threshold to fail.
     Object.values(WRONGS).forEach((wrong) => wrong.add(0));
   }
 
-  /// Somebody has a place. Nobody else may have the same one.
-  joined(user, ticket) {
-    const number = numberOf(ticket.token);
+  /// Somebody has a place, for which they asked then. Nobody else may have the same one.
+  joined(user, ticket, askedAt) {
+    const [number, joinedAt] = [numberOf(ticket.token), Date.now()];
     if (this.byNumber.has(number) && this.byNumber.get(number) !== user) duplicatePlaces.add(1);
     this.byNumber.set(number, user);
-    return { user, number, position: ticket.position || Infinity, joinedAt: Date.now() };
+    if (askedAt) this.joins.push({ number, askedAt, answeredAt: joinedAt });
+    return { user, number, position: ticket.position || Infinity, joinedAt };
   }
 
   /// Somebody was told a place in the line; `askedAt` is when they asked.
@@ -67,6 +79,7 @@ export class Judge {
 
   /// At the end: who came first was let in no later, and everybody's story has an end.
   settle(people, accounted, stock, sold) {
+    this.inOrder();
     const order = this.entries.sort((a, b) => a.number - b.number);
     let latest = 0;
     for (const entry of order) {
@@ -77,8 +90,18 @@ export class Judge {
     if (sold > stock) oversold.add(sold - stock);
   }
 
+  /// Numbers are what the server says of itself. Clocks here say: whoever had an answer before another one asked came first.
+  inOrder() {
+    const answered = [...this.joins].sort((a, b) => a.answeredAt - b.answeredAt);
+    let [next, highest] = [0, -Infinity];
+    for (const join of [...this.joins].sort((a, b) => a.askedAt - b.askedAt)) {
+      for (; answered[next].answeredAt < join.askedAt; next += 1) highest = Math.max(highest, answered[next].number);
+      if (highest > join.number) fifoInversions.add(1);
+    }
+  }
+
   /// All numbers of a line nobody has left: each once, none left out.
-  dense(numbers) {
+  dense(numbers = this.joins.map((join) => join.number)) {
     numbers.sort((a, b) => a - b).forEach((number, index) => {
       if (number !== numbers[0] + index) duplicatePlaces.add(1);
     });
@@ -88,6 +111,11 @@ export class Judge {
   empty(item) {
     const { waiting, inside } = counts(item);
     lostPeople.add(waiting + inside);
+  }
+
+  /// The last thing anybody who judges does.
+  verdict() {
+    verdicts.add(1);
   }
 
   /// Looks from outside until told to stop: never more people inside than may be.

@@ -88,6 +88,10 @@ export function restock(item, stock) {
   operator('POST', `waiting-item/${item}/manually`, body);
 }
 
+export function tickMs() {
+  return operator('GET', 'waiting-queue/tick-ms').tickMs;
+}
+
 export function counts(item) {
   const { items } = operator('GET', `waiting-queue/token-count?itemId=${item}`);
   return { waiting: items[0].waitingTokenCount, inside: items[0].enteredTokenCount };

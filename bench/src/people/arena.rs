@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use daegi_domain::{
-    ItemChange, ItemId, ItemName, Number, Policy, Settings, Ticket, TicketKeys, UserId,
+    ItemChange, ItemId, ItemName, Millis, Number, Policy, SeenPage, Settings, Ticket, TicketKeys,
+    UserId,
 };
 use daegi_runtime::Clock;
-use daegi_store::{Joined, RedisStore, Store};
+use daegi_store::{Joined, PolicyChange, RedisStore, Store};
 use daegi_testkit::{Process, Redis, free_port};
 use serde_json::{Value, json};
+
+use super::wrk;
 
 /// As many as a fleet has by default.
 const STORE_PARTITIONS: u16 = 16;
@@ -25,6 +28,9 @@ const SECRETS: &str = "1:000102030405060708090a0b0c0d0e0f";
 const PASS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
     -----END PRIVATE KEY-----\n";
+
+/// Whoever joined so long ago is kept only by having been seen, in milliseconds.
+pub(super) const LATER: u64 = 1_000_000;
 
 /// Nobody is let in unless a contest does it.
 pub(super) const SETTINGS: Settings = Settings { token_count_to_move: 0, tick_ms: 1_000 };
@@ -128,11 +134,31 @@ impl Arena {
         let mut connection = self.redis.connection().await?;
         let text: String = redis::cmd("INFO").arg("server").query_async(&mut connection).await?;
         let redis = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
-        // wrk says its version and then that it wants an address.
-        let wrk = Command::new("wrk").arg("-v").output()?;
-        let wrk = String::from_utf8(wrk.stdout)?;
-        let wrk = wrk.split_whitespace().nth(1);
-        Ok(json!({ "daegi": env!("CARGO_PKG_VERSION"), "redis": redis, "wrk": wrk }))
+        let (daegi, wrk) = (env!("CARGO_PKG_VERSION"), wrk::version()?);
+        Ok(json!({ "daegi": daegi, "redis": redis, "wrk": wrk }))
+    }
+
+    /// Another policy for a line.
+    pub(super) async fn set_policy(&self, item: &ItemId, policy: &Policy) -> anyhow::Result<()> {
+        let revision = self.store.item(item).await?.context("no item")?.revision;
+        let changed = self.store.set_policy(item, policy, revision).await?;
+        ensure!(matches!(changed, PolicyChange::Changed(_)), "{changed:?}");
+        Ok(())
+    }
+
+    /// Forgets all events, for which nobody waits here.
+    pub(super) async fn empty_outbox(&self) -> anyhow::Result<()> {
+        for partition in 0..self.store.partitions() {
+            loop {
+                let batches = self.store.outbox_read(partition, None, TOGETHER as u32).await?;
+                if batches.is_empty() {
+                    break;
+                }
+                let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
+                self.store.outbox_ack(partition, &ids).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Seconds of CPU that Redis has used to serve clients.
@@ -192,6 +218,12 @@ impl Line {
         let step = (self.tickets.len() / count).max(1);
         let spread = self.tickets.iter().step_by(step).take(count);
         spread.map(|ticket| address(&self.item, &keys.token(ticket))).collect()
+    }
+
+    /// Everybody asked at this moment.
+    pub(super) async fn was_seen(&self, arena: &Arena, at: Millis) -> anyhow::Result<()> {
+        let pages = SeenPage::of(self.tickets.iter().map(|ticket| ticket.number));
+        Ok(arena.store.mark_seen(&self.item, &pages, at).await?)
     }
 
     /// Where people join.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use axum::{Json, Router};
 use clap::Args;
+use daegi_domain::Eta;
 use serde::Serialize;
 
 /// Serves the bare handler until it is killed.
@@ -24,7 +25,7 @@ struct Answer {
     position: u64,
     waiting_count: u64,
     line_state: &'static str,
-    eta_seconds: Option<u64>,
+    eta_seconds: Option<Eta>,
     poll_after_ms: u64,
     pass: Option<&'static str>,
     pass_expires_at: Option<&'static str>,
@@ -38,8 +39,8 @@ const ANSWER: Answer = Answer {
     status: "WAITING",
     position: 123_456,
     waiting_count: 1_000_000,
-    line_state: "PAUSED",
-    eta_seconds: None,
+    line_state: "OPEN",
+    eta_seconds: Some(Eta { p50: 371, p90: 371 }),
     poll_after_ms: 4_621,
     pass: None,
     pass_expires_at: None,

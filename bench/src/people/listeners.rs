@@ -43,8 +43,10 @@ pub(super) async fn hold(arena: &Arena, options: &Options) -> anyhow::Result<Vec
     let first = line.tickets.first().context("nobody waits")?;
     arena.store.leave(&line.item, &first.user, first.number, now()).await?;
     for stream in open.iter_mut().skip(1) {
-        let read = stream.read(&mut [0; 2048]).await?;
-        anyhow::ensure!(read > 0, "the pod hung up");
+        let mut answer = [0; 2048];
+        let read = stream.read(&mut answer).await?;
+        let answer = String::from_utf8_lossy(&answer[..read]);
+        anyhow::ensure!(answer.starts_with("HTTP/1.1 200"), "no news but: {answer}");
     }
     let told = (pod.cpu()? - opened) * 1e3;
     Ok(vec![

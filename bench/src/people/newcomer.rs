@@ -29,10 +29,11 @@ pub(super) async fn ready(arena: &Arena, options: &Options) -> anyhow::Result<Ve
     }
     arena.store.remove_item(&line.item).await?;
     let people = options.people;
-    Ok(vec![Figure::new("new pod answers polls", median(seconds), "s", Goal::Most(1.0)).with(
-        format!(
-            "from its start; {people} joined, {} of them left the middle",
-            people.div_ceil(LEFT)
-        ),
-    )])
+    let left = people.div_ceil(LEFT);
+    let name = "new pod answers polls";
+    Ok(vec![
+        Figure::new(name, median(seconds.clone()), "s", Goal::Most(1.0))
+            .with(format!("from its start; {people} joined, {left} of them left the middle"))
+            .over(seconds),
+    ])
 }

@@ -1,9 +1,10 @@
-//! Polls: beside a handler that does nothing, of a long line beside a short one, and what Redis
-//! hears of them.
+//! Polls: beside a handler that does nothing, of a long line beside shorter ones, and what Redis
+//! hears of them. The lines are open and have moved lately.
 
 use super::arena::Arena;
-use super::wrk::{Loads, Polls};
-use super::{Options, THOUSAND};
+use super::moving::Moving;
+use super::wrk::{Load, Loads, Polls};
+use super::{HUNDRED_THOUSAND, Options, THOUSAND};
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
@@ -12,42 +13,80 @@ const ASKERS: usize = 200_000;
 /// Enough seconds for all that happens regularly.
 const LONG: u32 = 6;
 
+/// A line, and those who ask after it.
+struct Asked {
+    moving: Moving,
+    polls: Polls,
+    loads: Loads,
+}
+
+impl Asked {
+    async fn fill(arena: &Arena, name: &str, people: usize) -> anyhow::Result<Self> {
+        let moving = Moving::fill(arena, name, people).await?;
+        let polls = Polls::of(&moving.line.addresses(&arena.keys, ASKERS))?;
+        Ok(Self { moving, polls, loads: Loads::default() })
+    }
+
+    /// A round of load. The line moves before it and stands while it is asked after.
+    async fn round(&mut self, arena: &Arena, seconds: u32) -> anyhow::Result<Load> {
+        self.moving.step(arena).await?;
+        self.polls.at(&arena.pod, seconds).await
+    }
+}
+
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    let big = arena.line("big", options.people).await?;
-    let small = arena.line("small", THOUSAND).await?;
-    let big = Polls::of(&big.addresses(&arena.keys, ASKERS))?;
-    let small = Polls::of(&small.addresses(&arena.keys, ASKERS))?;
-    let commands = commands_per_poll(arena, &big).await?;
-    let (mut at_big, mut at_small, mut at_bare) =
-        (Loads::default(), Loads::default(), Loads::default());
+    let mut big = Asked::fill(arena, "big", options.people).await?;
+    let mut middle = Asked::fill(arena, "middle", HUNDRED_THOUSAND).await?;
+    let mut small = Asked::fill(arena, "small", THOUSAND).await?;
+    let mut at_bare = Loads::default();
+    let commands = commands_per_poll(arena, &big.polls).await?;
     for round in 0..=options.rounds {
-        let long = big.at(&arena.pod, options.seconds).await?;
-        let bare = big.at(&arena.bare, options.seconds).await?;
-        let short = small.at(&arena.pod, options.seconds).await?;
+        let long = big.round(arena, options.seconds).await?;
+        let bare = big.polls.at(&arena.bare, options.seconds).await?;
+        let medium = middle.round(arena, options.seconds).await?;
+        let short = small.round(arena, options.seconds).await?;
         progress(&format!(
-            "polls: {:.0}/s, bare {:.0}/s, of a short line {:.0}/s",
-            long.per_second, bare.per_second, short.per_second
+            "polls: {:.0}/s, bare {:.0}/s, of a line of {HUNDRED_THOUSAND} {:.0}/s, of a short one {:.0}/s",
+            long.per_second, bare.per_second, medium.per_second, short.per_second
         ));
         if round > 0 {
-            at_big.push(long);
+            big.loads.push(long);
             at_bare.push(bare);
-            at_small.push(short);
+            middle.loads.push(medium);
+            small.loads.push(short);
         }
     }
-    let (long, bare, short) = (at_big.per_second(), at_bare.per_second(), at_small.per_second());
-    let (cpu, bare_cpu) = (at_big.cpu(), at_bare.cpu());
     let memory = arena.pod.memory()? / 1e6;
+    let size = big.moving.told(arena, &arena.pod).await?;
+    let bare_size = big.moving.told(arena, &arena.bare).await?;
+    let figures = figures(&[&big, &middle, &small].map(|line| &line.loads), &at_bare, options);
+    for line in [big, middle, small] {
+        line.moving.remove(arena).await?;
+    }
+    let [vs_bare, vs_short] = figures;
     let people = options.people;
     Ok(vec![
-        Figure::ratio(&format!("poll, {people} waiting, vs bare handler"), long / bare, 0.90)
-            .with(format!("{long:.0}/s of {bare:.0}/s; CPU {cpu:.1} µs of {bare_cpu:.1} µs")),
-        Figure::ratio("poll, long line vs 1,000 waiting", long / short, 0.90)
-            .with(format!("{long:.0}/s, {short:.0}/s")),
+        vs_bare.and(&format!("{size} B of JSON, {bare_size} B")),
+        vs_short,
         Figure::new("Redis commands per poll", commands, "", Goal::Most(0.001))
             .with("one line; those that scripts call are counted, too"),
         Figure::new("memory of the pod", memory, "MB", Goal::Most(100.0))
             .with(format!("{people} waiting, after all polls")),
     ])
+}
+
+fn figures([big, middle, small]: &[&Loads; 3], bare: &Loads, options: &Options) -> [Figure; 2] {
+    let (long, medium, short) = (big.per_second(), middle.per_second(), small.per_second());
+    let (at_most, people) = (bare.per_second(), options.people);
+    let (cpu, bare_cpu) = (big.cpu(), bare.cpu());
+    [
+        Figure::ratio(&format!("poll, {people} waiting, vs bare handler"), long / at_most, 0.90)
+            .with(format!("{long:.0}/s of {at_most:.0}/s; CPU {cpu:.1} µs of {bare_cpu:.1} µs"))
+            .over(big.ratios(bare)),
+        Figure::ratio("poll, long line vs 1,000 waiting", long / short, 0.90)
+            .with(format!("{long:.0}/s, {medium:.0}/s (100,000), {short:.0}/s"))
+            .over(big.ratios(small)),
+    ]
 }
 
 /// Everything Redis did while people asked about one line, which is to look at it and to note who

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use daegi_domain::{Number, Policy, SeenPage};
+use daegi_domain::{Number, Policy};
 use daegi_store::{DepartedCursor, Epoch, Store};
 
-use super::arena::{Arena, Line, now};
-use super::{Options, THOUSAND};
+use super::arena::{Arena, LATER, Line, now};
+use super::{HUNDRED_THOUSAND, Options, THOUSAND};
 use crate::duel::median;
 use crate::figure::Figure;
 use crate::report::progress;
@@ -15,8 +15,6 @@ use crate::report::progress;
 const TIMES: usize = 50;
 /// How many are let in at a time, so that the short line lasts.
 const QUOTA: u32 = 10;
-/// People were born so long ago that only having been seen keeps them, in milliseconds.
-const LATER: u64 = 1_000_000;
 /// The outbox is never full.
 const OUTBOX: u64 = u64::MAX >> 1;
 
@@ -26,7 +24,7 @@ const ASKED: [&str; 4] = ["admit 10", "sweep", "snapshot", "counts"];
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let epoch = arena.store.begin_term(0).await?;
     let mut lines = Vec::new();
-    for people in [THOUSAND, 100 * THOUSAND, options.people] {
+    for people in [THOUSAND, HUNDRED_THOUSAND, options.people] {
         lines.push(alive(arena, people).await?);
     }
     let mut figures = Vec::new();
@@ -56,12 +54,8 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
 async fn alive(arena: &Arena, people: usize) -> anyhow::Result<Line> {
     progress(&format!("filling a line with {people} people"));
     let line = arena.line(&format!("size-{people}"), people).await?;
-    let item = arena.store.item(&line.item).await?;
-    let revision = item.ok_or_else(|| anyhow::anyhow!("no item"))?.revision;
-    let policy = Policy { grace_seconds: 60, ..Policy::default() };
-    arena.store.set_policy(&line.item, &policy, revision).await?;
-    let pages = SeenPage::of(line.tickets.iter().map(|ticket| ticket.number));
-    arena.store.mark_seen(&line.item, &pages, now() + LATER).await?;
+    arena.set_policy(&line.item, &Policy::default()).await?;
+    line.was_seen(arena, now() + LATER).await?;
     Ok(line)
 }
 

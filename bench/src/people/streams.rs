@@ -72,8 +72,8 @@ pub(super) async fn hold(
     let quiet = audience.proxy.commands() - before;
     let outcome = audience.enter(arena).await?;
     let (commands, later) = (outcome.commands, audience.proxy.commands() - outcome.commands);
-    let (idle, each) = (audience.each, audience.pod.memory()?);
-    progress(&format!("{name}: {:.0} MB in the end", each / 1e6));
+    let (each, total) = (audience.each, audience.pod.memory()?);
+    progress(&format!("{name}: {:.0} MB in the end", total / 1e6));
     arena.store.remove_item(&audience.line.item).await?;
     let times = |times: usize| outcome.told.iter().filter(|told| **told == times).count();
     let (never, once) = (times(0), times(1));
@@ -105,7 +105,7 @@ pub(super) async fn hold(
             count / TICKS,
             outcome.cpu,
         )),
-        Figure::new(&format!("memory per open {name}"), idle, "KB", Goal::Most(20.0))
+        Figure::new(&format!("memory per open {name}"), each, "KB", Goal::Most(20.0))
             .with(format!("{count} connections to one pod")),
         Figure::new(
             &format!("Redis calls per {name}"),
@@ -126,11 +126,10 @@ impl Audience {
     async fn gather(arena: &Arena, count: usize, channel: Channel) -> anyhow::Result<Self> {
         let name = channel.name().replace(' ', "-");
         let line = arena.line(&name, count - count % TICKS).await?;
-        let item = arena.store.item(&line.item).await?.context("no item")?;
         let per_tick = u32::try_from(line.tickets.len() / TICKS)?;
         let policy =
             Policy { grace_seconds: 60, tokens_per_tick: Some(per_tick), ..Policy::default() };
-        arena.store.set_policy(&line.item, &policy, item.revision).await?;
+        arena.set_policy(&line.item, &policy).await?;
         let proxy = RedisProxy::start(arena.redis.port()).await?;
         let pod = Arena::pod(&proxy.url())?;
         let addresses = line.addresses(&arena.keys, line.tickets.len());

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, ensure};
 use tempfile::NamedTempFile;
@@ -11,6 +12,7 @@ use tokio::process::Command;
 use super::arena::Server;
 use crate::duel::median;
 
+const MISSING: &str = "wrk is missing: all load of the bench comes from it (apt install wrk)";
 /// Connections that are always busy.
 const CONNECTIONS: &str = "256";
 
@@ -36,6 +38,12 @@ impl Loads {
         self.median(|load| load.per_second)
     }
 
+    /// Of each round beside the same round of another contestant.
+    pub(super) fn ratios(&self, other: &Self) -> Vec<f64> {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.map(|(mine, theirs)| mine.per_second / theirs.per_second).collect()
+    }
+
     pub(super) fn cpu(&self) -> f64 {
         self.median(|load| load.cpu)
     }
@@ -45,18 +53,26 @@ impl Loads {
     }
 }
 
-/// Asks these addresses in turn, over and over.
-pub(super) struct Polls(NamedTempFile);
+/// Asks these addresses in turn, over and over. Every load goes on where the last one ended, so that
+/// all of them are asked however short a load is.
+pub(super) struct Polls {
+    addresses: NamedTempFile,
+    next: AtomicUsize,
+}
 
 impl Polls {
     pub(super) fn of(addresses: &[String]) -> anyhow::Result<Self> {
         let mut file = NamedTempFile::new()?;
         file.write_all(addresses.join("\n").as_bytes())?;
-        Ok(Self(file))
+        Ok(Self { addresses: file, next: AtomicUsize::new(0) })
     }
 
     pub(super) async fn at(&self, server: &Server, seconds: u32) -> anyhow::Result<Load> {
-        run(include_str!("../../wrk/polls.lua"), self.0.path(), server, seconds).await
+        let first = self.next.load(Ordering::Relaxed);
+        let script = include_str!("../../wrk/polls.lua");
+        let load = run(script, self.addresses.path(), first, server, seconds).await?;
+        self.next.store(first + load.requests as usize, Ordering::Relaxed);
+        Ok(load)
     }
 }
 
@@ -74,11 +90,26 @@ impl Joins {
     }
 
     pub(super) async fn at(&self, server: &Server, seconds: u32) -> anyhow::Result<Load> {
-        run(include_str!("../../wrk/joins.lua"), self.door.path(), server, seconds).await
+        run(include_str!("../../wrk/joins.lua"), self.door.path(), 0, server, seconds).await
     }
 }
 
-async fn run(script: &str, input: &Path, server: &Server, seconds: u32) -> anyhow::Result<Load> {
+/// Of the program that is there; without it there is no load.
+pub(super) fn version() -> anyhow::Result<String> {
+    // It says its version and then that it wants an address.
+    let output = std::process::Command::new("wrk").arg("-v").output().context(MISSING)?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.split_whitespace().nth(1).context(MISSING)?.to_owned())
+}
+
+/// `input` and `first` are for the script.
+async fn run(
+    script: &str,
+    input: &Path,
+    first: usize,
+    server: &Server,
+    seconds: u32,
+) -> anyhow::Result<Load> {
     let mut file = tempfile::Builder::new().suffix(".lua").tempfile()?;
     file.write_all(script.as_bytes())?;
     let before = server.cpu()?;
@@ -87,10 +118,11 @@ async fn run(script: &str, input: &Path, server: &Server, seconds: u32) -> anyho
         .arg(file.path())
         .arg(format!("http://{}", server.address))
         .arg(input)
+        .arg(first.to_string())
         .stderr(Stdio::inherit())
         .output()
         .await
-        .context("wrk (a system package) is needed for the bench")?;
+        .context(MISSING)?;
     let text = String::from_utf8(output.stdout)?;
     ensure!(output.status.success(), "wrk failed: {text}");
     ensure!(!text.contains("Non-2xx") && !text.contains("Socket errors"), "errors: {text}");

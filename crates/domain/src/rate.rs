@@ -23,6 +23,14 @@ pub struct Eta {
     pub p90: u64,
 }
 
+/// How fast a line moves at one moment, in people per second. Computed once, it tells everybody in
+/// the line when their turn will come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    median: f64,
+    slow: f64,
+}
+
 /// How many people left the front of a line in each recent bucket of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rate {
@@ -49,9 +57,9 @@ impl Rate {
         if recent.is_empty() { 0.0 } else { recent.iter().sum::<f64>() / recent.len() as f64 }
     }
 
-    /// The estimate for a person with `ahead` people to go first, or none while unknown: the
-    /// median and the slow tenth of the speeds measured over the last minutes.
-    pub fn eta(&self, now: Millis, ahead: u64) -> Option<Eta> {
+    /// The median and the slow tenth of the speeds measured over the last minutes, or none while
+    /// unknown.
+    pub fn pace(&self, now: Millis) -> Option<Pace> {
         let mut speeds = self.speeds(now);
         speeds.sort_unstable_by(f64::total_cmp);
         let mean = speeds.iter().sum::<f64>() / speeds.len().max(1) as f64;
@@ -62,8 +70,7 @@ impl Rate {
         // the honest figure, and the slow tenth is taken as a third of it.
         let at = |part: f64| speeds[((speeds.len() - 1) as f64 * part) as usize];
         let (median, slow) = (at(0.5).max(mean / 2.0), at(0.1).max(mean / 3.0));
-        let seconds = |speed: f64| (ahead as f64 / speed).ceil() as u64;
-        Some(Eta { p50: seconds(median), p90: seconds(slow.min(median)) })
+        Some(Pace { median, slow: slow.min(median) })
     }
 
     /// The speed of every full bucket from the first movement kept to now, oldest first. The
@@ -88,6 +95,14 @@ impl Rate {
     }
 }
 
+impl Pace {
+    /// The estimate for a person with `ahead` people to go first.
+    pub fn eta(self, ahead: u64) -> Eta {
+        let seconds = |speed: f64| (ahead as f64 / speed).ceil() as u64;
+        Eta { p50: seconds(self.median), p90: seconds(self.slow) }
+    }
+}
+
 /// When to ask again, before jitter: a tenth of the wait, but within bounds and, where unseen
 /// people lose their turn, at least twice per grace period.
 pub fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
@@ -104,33 +119,37 @@ mod tests {
         Rate::new((from..to).map(|bucket| (bucket, people)).collect())
     }
 
+    fn eta(rate: &Rate, now: Millis, ahead: u64) -> Option<Eta> {
+        rate.pace(now).map(|pace| pace.eta(ahead))
+    }
+
     #[test]
     fn a_steady_line_is_foretold_exactly() {
         let rate = steady(50, 100, 120);
         let now = 120 * BUCKET_MS + 10;
-        assert_eq!(rate.eta(now, 100), Some(Eta { p50: 10, p90: 10 }));
+        assert_eq!(eta(&rate, now, 100), Some(Eta { p50: 10, p90: 10 }));
         assert!((rate.per_second(now) - 10.0).abs() < 1e-9);
     }
 
     #[test]
     fn an_unsteady_line_has_a_wider_range() {
         let rate = Rate::new((100..120).map(|b| (b, if b % 4 == 0 { 10 } else { 50 })).collect());
-        let eta = rate.eta(120 * BUCKET_MS, 1000).unwrap();
+        let eta = eta(&rate, 120 * BUCKET_MS, 1000).unwrap();
         assert_eq!(eta.p50, 100);
         assert!(eta.p90 > 2 * eta.p50, "{eta:?}");
     }
 
     #[test]
     fn nothing_is_promised_while_nothing_moved_lately() {
-        assert_eq!(Rate::default().eta(1_000_000, 5), None);
+        assert_eq!(Rate::default().pace(1_000_000), None);
         let long_ago = steady(50, 1, 2);
-        assert_eq!(long_ago.eta(1_000 * BUCKET_MS, 5), None);
+        assert_eq!(long_ago.pace(1_000 * BUCKET_MS), None);
     }
 
     #[test]
     fn the_first_seconds_already_tell() {
         let rate = steady(20, 100, 101);
-        assert_eq!(rate.eta(100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
+        assert_eq!(eta(&rate, 100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | `lines/core.rs` | what the requests and the task of one line share |
 //! | `lines/refresh.rs` | the task that keeps a line fresh while anybody asks |
 //! | `lines/reader.rs` | reading a line from the store, bit by bit where it is long |
-//! | `lines/seen.rs` | who was seen: marks without a lock, flushed once per second |
+//! | `lines/seen.rs` | who was seen: marks without a lock, flushed every three seconds |
 //! | `lines/batch.rs` | many requests, one call: what joins and asks are made of |
 //! | `lines/joins.rs`, `lines/asks.rs` | what a batch of each does |
 //! | `lines/settings.rs` | the settings of all lines, read once for all of them |

@@ -16,6 +16,7 @@ mod poll;
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys, UserId};
 use daegi_runtime::{Clock, Shutdown, Traces};
 use daegi_store::SharedStore;
@@ -38,6 +39,8 @@ pub(crate) struct Room {
     pub(crate) store: SharedStore,
     pub(crate) clock: Clock,
     pub(crate) pass_keys: PassKeys,
+    /// The JSON of the public keys; every order service asks for it.
+    pub(crate) jwks: Bytes,
     ticket_keys: TicketKeys,
     pub(crate) meters: Arc<Meters>,
     pub(crate) traces: Traces,
@@ -69,6 +72,7 @@ impl Room {
             lines,
             store: deps.store,
             clock: deps.clock,
+            jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
             meters,

@@ -94,7 +94,7 @@ async fn open_line(room: &Room, id: &ItemId) -> Result<()> {
 
 async fn rehearse_poll(room: &Room, id: &ItemId, token: &str) -> Result<()> {
     let presented = Presented { item: id.clone(), token: token.to_owned(), user: None };
-    let ticket = room.poll(&presented, Duration::ZERO).await?;
+    let ticket = room.poll(presented, Duration::ZERO).await?;
     std::hint::black_box(serde_json::to_vec(&ticket).is_ok());
     Ok(())
 }

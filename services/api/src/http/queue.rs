@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, RETRY_AFTER};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use daegi_domain::UserId;
@@ -37,7 +38,7 @@ pub(crate) async fn poll(
     QueryParams(wait): QueryParams<Wait>,
 ) -> Result<Response> {
     let (began, patience) = (Instant::now(), patience(&wait)?);
-    let polled = room.poll(&presented, patience).await;
+    let polled = room.poll(presented, patience).await;
     if patience.is_zero() {
         room.meters.poll_seconds.record(began.elapsed());
     }
@@ -88,10 +89,11 @@ fn answer(ticket: &Ticket) -> Response {
     if serde_json::to_writer(&mut body, ticket).is_err() {
         return Problem::internal().into_response();
     }
-    let mut response = ([(CACHE_CONTROL, "no-store")], body).into_response();
+    // By hand: a tuple of parts would take the body for bytes first and copy what is static here.
+    let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();
-    let json = HeaderValue::from_static("application/json");
-    headers.insert(axum::http::header::CONTENT_TYPE, json);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if ticket.poll_after_ms > 0 {
         headers.insert(RETRY_AFTER, HeaderValue::from(ticket.poll_after_ms.div_ceil(1000)));
     }

@@ -1,10 +1,9 @@
 use std::sync::{Arc, LazyLock};
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::IntoResponse;
-use daegi_domain::Jwks;
 use serde_json::Value;
 
 use crate::room::Room;
@@ -15,18 +14,20 @@ const FOR_MINUTES: &str = "public, max-age=300";
 /// A page of text: nothing runs, nothing is loaded from elsewhere, nobody frames it.
 const TEXT_ONLY: &str = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+const JSON: &str = "application/json";
+
 static DOCUMENT: LazyLock<Value> = LazyLock::new(openapi::document);
+static DOCUMENT_JSON: LazyLock<Bytes> = LazyLock::new(|| DOCUMENT.to_string().into());
 static PAGE: LazyLock<String> = LazyLock::new(|| docs_page::render(&DOCUMENT));
 
 /// `GET /.well-known/jwks.json`
 pub(crate) async fn jwks(State(room): State<Arc<Room>>) -> impl IntoResponse {
-    let keys: Json<Jwks> = Json(room.pass_keys.jwks());
-    ([(CACHE_CONTROL, FOR_MINUTES)], keys)
+    ([(CONTENT_TYPE, JSON), (CACHE_CONTROL, FOR_MINUTES)], room.jwks.clone())
 }
 
 /// `GET /openapi.json`
 pub(crate) async fn document() -> impl IntoResponse {
-    ([(CACHE_CONTROL, FOR_MINUTES)], Json(&*DOCUMENT))
+    ([(CONTENT_TYPE, JSON), (CACHE_CONTROL, FOR_MINUTES)], DOCUMENT_JSON.clone())
 }
 
 /// `GET /docs`

@@ -66,7 +66,7 @@ async fn find(room: &Room, item: &ItemId, headers: &HeaderMap) -> (Option<Face>,
         Err(_) => return (None, Standing::Trouble),
     };
     let held = match presented(item, headers) {
-        Some(presented) => Some(room.poll(&presented, Duration::ZERO).await),
+        Some(presented) => Some(room.poll(presented, Duration::ZERO).await),
         None => None,
     };
     let standing = match (held, face.state) {

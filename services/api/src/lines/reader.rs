@@ -44,10 +44,13 @@ impl Reader {
             };
             self.take_changes(&mut line);
             if !line.more {
-                let (frontier, tail) = (line.frontier, line.tail);
+                let (frontier, tail, now) = (line.frontier, line.tail, context.clock.now_ms());
                 self.pages = Pages::moved_to(&self.pages, &self.reclaimed, frontier, tail);
+                let state = state_of(&line, &settings, now);
+                let moves = state == LineState::Open;
                 return Ok(Some(View {
-                    state: state_of(&line, &settings, context.clock.now_ms()),
+                    state,
+                    pace: if moves { line.rate.pace(now) } else { None },
                     settings,
                     ahead: line.returning + self.reclaimed.len(),
                     departed: Arc::clone(&self.departed),
@@ -71,10 +74,11 @@ impl Reader {
         }
         self.cursor = line.cursor;
         self.take_reclaimed(line);
-        if self.departed.is_empty() && line.departed.is_empty() {
+        let passed = self.departed.count_between(line.base, line.frontier);
+        if passed == 0 && line.departed.is_empty() {
             return;
         }
-        // Views in use keep the old set, so this copies; it is compressed and small.
+        // Views in use keep the old set, so this copies, which a look that brings nothing need not.
         let departed = Arc::make_mut(&mut self.departed);
         for number in line.departed.drain(..).filter(|number| *number > line.base) {
             departed.insert(number);
@@ -82,9 +86,11 @@ impl Reader {
         departed.forget_below(line.frontier);
     }
 
-    /// Most lines have lost nobody and pay for a look at two empty sets.
+    /// Most lines have lost nobody and pay for a look at empty sets.
     fn take_reclaimed(&mut self, line: &mut LineSnapshot) {
-        if self.reclaimed.is_empty() && line.reclaimed.is_empty() {
+        let lost = self.reclaimed.len() + line.reclaimed.len() as u64;
+        let changes = line.reclaimed.len() + line.departed.len();
+        if lost == 0 || (changes == 0 && self.reclaimed.count_below(line.front) == 0) {
             return;
         }
         let reclaimed = Arc::make_mut(&mut self.reclaimed);

@@ -131,7 +131,7 @@ impl Refresher {
     }
 }
 
-/// Flushes marks once per second.
+/// Flushes marks every three seconds.
 pub(super) async fn flush_for_ever(core: &Core) -> Infallible {
     let mut ticks = interval_at(Instant::now() + FLUSH, FLUSH);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

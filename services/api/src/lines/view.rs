@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use daegi_domain::rate::Pace;
 use daegi_domain::{Departed, LineState, Millis, Number, Reclaimed, Settings, line};
 use daegi_store::LineSnapshot;
 use tokio::time::Instant;
@@ -12,6 +13,8 @@ pub(crate) struct View {
     pub(crate) line: LineSnapshot,
     pub(crate) settings: Settings,
     pub(crate) state: LineState,
+    /// How fast the line moves, if it does and that is known.
+    pub(crate) pace: Option<Pace>,
     /// How many are served before the frontier.
     pub(super) ahead: u64,
     /// All that departed and still matter.

@@ -71,28 +71,9 @@ impl Room {
         }
         let bare = bare(ticket, token, view, found.status());
         match found {
-            Found::Waiting { position } => self.waiting(bare, view, position),
+            Found::Waiting { position } => waiting(bare, view, position),
             Found::Entered { at, expires_at } => self.enterable(bare, ticket, view, at, expires_at),
             Found::Ended(_) => bare,
-        }
-    }
-
-    fn waiting(&self, bare: wire::Ticket, view: &View, position: u64) -> wire::Ticket {
-        let now = self.clock.now_ms();
-        let moves = view.state == LineState::Open;
-        let eta = view.line.rate.eta(now, position).filter(|_| moves);
-        let wait = poll_after_ms(eta, view.line.item.policy.grace_seconds);
-        wire::Ticket {
-            position,
-            // The position may be newer than the view.
-            waiting_count: bare.waiting_count.max(position),
-            eta_seconds: eta,
-            poll_after_ms: match view.state {
-                // Whoever was lost is to be back soon.
-                LineState::Recovering => wait.min(RECOVERING_MS),
-                _ => wait,
-            },
-            ..bare
         }
     }
 
@@ -129,6 +110,24 @@ fn bare(ticket: &Ticket, token: String, view: &View, status: Status) -> wire::Ti
         pass: None,
         pass_expires_at: None,
         entry_url: None,
+    }
+}
+
+/// A ticket of somebody who waits. The view knows how fast the line moves, so that a poll only divides.
+fn waiting(bare: wire::Ticket, view: &View, position: u64) -> wire::Ticket {
+    let eta = view.pace.map(|pace| pace.eta(position));
+    let wait = poll_after_ms(eta, view.line.item.policy.grace_seconds);
+    wire::Ticket {
+        position,
+        // The position may be newer than the view.
+        waiting_count: bare.waiting_count.max(position),
+        eta_seconds: eta,
+        poll_after_ms: match view.state {
+            // Whoever was lost is to be back soon.
+            LineState::Recovering => wait.min(RECOVERING_MS),
+            _ => wait,
+        },
+        ..bare
     }
 }
 

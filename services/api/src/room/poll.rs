@@ -48,15 +48,15 @@ impl Sight {
 
 impl Room {
     /// Where a ticket stands. Somebody who waits may be kept up to `wait`, until that changes.
-    pub(crate) async fn poll(&self, presented: &Presented, wait: Duration) -> Result<wire::Ticket> {
-        let ticket = self.believe(presented)?;
+    pub(crate) async fn poll(&self, presented: Presented, wait: Duration) -> Result<wire::Ticket> {
+        let ticket = self.believe(&presented)?;
         let known = if wait.is_zero() { self.glance(&ticket) } else { None };
         let Sight { view, found } = match known {
             Some(sight) => sight,
             // In a box: what few polls need would make the future of every poll a large one.
             None => Box::pin(self.seek(&ticket, wait)).await?,
         };
-        Ok(self.ticket_json(&ticket, presented.token.clone(), &view, found))
+        Ok(self.ticket_json(&ticket, presented.token, &view, found))
     }
 
     /// Where somebody waits, if this pod knows.
