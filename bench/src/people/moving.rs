@@ -64,7 +64,8 @@ impl Moving {
             let at = now - (BUCKETS - bucket) * BUCKET_MS;
             let mut left = u32::try_from(quota)?;
             while left > 0 {
-                let done = arena.store.admit(self.epoch, &self.line.item, left, OUTBOX, at).await?;
+                let done =
+                    arena.store.admit(self.epoch, &self.line.item, left, 0, OUTBOX, at).await?;
                 ensure!(done.admitted > 0, "{done:?}");
                 left = done.remaining;
             }
@@ -76,7 +77,7 @@ impl Moving {
     pub(super) async fn step(&mut self, arena: &Arena) -> anyhow::Result<()> {
         // Another line may have begun another term.
         self.epoch = arena.store.begin_term(0).await?;
-        let done = arena.store.admit(self.epoch, &self.line.item, 1, OUTBOX, now()).await?;
+        let done = arena.store.admit(self.epoch, &self.line.item, 1, 0, OUTBOX, now()).await?;
         ensure!(done.admitted == 1, "{done:?}");
         Ok(())
     }
@@ -107,7 +108,7 @@ async fn all_leave(arena: &Arena, tickets: Vec<Ticket>) -> anyhow::Result<()> {
     };
     let mut left = stream::iter(tickets.into_iter().map(leave)).buffer_unordered(ABREAST);
     while let Some(left) = left.next().await {
-        ensure!(left?, "somebody had left already");
+        ensure!(left?.is_done(), "somebody had left already");
     }
     Ok(())
 }
