@@ -22,6 +22,10 @@ pub(crate) struct Room {
 }
 
 pub(crate) fn store(quota: u32) -> SharedStore {
+    memory(quota)
+}
+
+pub(crate) fn memory(quota: u32) -> Arc<MemoryStore> {
     let settings = Settings { token_count_to_move: quota, tick_ms: 1000 };
     Arc::new(MemoryStore::new(PARTITIONS, settings))
 }

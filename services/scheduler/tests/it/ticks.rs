@@ -1,10 +1,14 @@
 //! What one round does.
 
-use daegi_domain::{EndReason, ItemId, Number, UserId};
-use daegi_scheduler::{Outlet, Relay};
-use daegi_store::{Error, Place, Standing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
-use crate::room::{Room, START, item};
+use daegi_domain::{EndReason, ItemId, Number, UserId};
+use daegi_scheduler::{Outlet, Relay, Ticker};
+use daegi_store::{Error, Place, Standing, Store};
+use daegi_testkit::{Gate, Gated};
+
+use crate::room::{OUTBOX_MAX, Room, START, item, memory, put};
 
 #[tokio::test]
 async fn people_are_let_in_in_the_order_they_joined_up_to_the_quota() {
@@ -264,4 +268,36 @@ async fn a_reserved_line_is_left_alone_for_a_minute_and_then_purged() {
     room.pass(1);
     assert_eq!(room.tick().await.purged, 1);
     assert_eq!(room.store.item(&id).await.unwrap(), None);
+}
+
+/// Answers for all partitions but the first.
+#[derive(Debug, Default)]
+struct FirstAway(AtomicU16);
+
+impl Gate for FirstAway {
+    async fn before(&self, call: &'static str) -> daegi_store::Result<()> {
+        let asked = |call| call == "active_lines_of" && self.0.fetch_add(1, Ordering::SeqCst) == 0;
+        if asked(call) { Err(Error::Unavailable("away".into())) } else { Ok(()) }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_costs_its_own_lines_their_turn_and_nobody_elses() {
+    let memory = memory(1);
+    for line in 0..8 {
+        put(&*memory, &format!("line-{line}"), 10, None).await;
+        let settings = memory.settings().await.unwrap();
+        let kim = [UserId::parse("kim").unwrap()];
+        memory.join(&item(&format!("line-{line}")), &kim, &settings, START).await.unwrap();
+    }
+    let cut_off = memory.active_lines_of(0).await.unwrap();
+    assert!((1..8).contains(&cut_off.len()), "some lines live there");
+    let epoch = memory.begin_term(0).await.unwrap();
+    let gated = Gated { store: memory.clone(), gate: FirstAway::default() };
+    let mut ticker = Ticker::new(Arc::new(gated), epoch, OUTBOX_MAX);
+    let round = ticker.tick(START).await.unwrap();
+    assert_eq!(round.admitted as usize, 8 - cut_off.len());
+    assert!(round.away.is_some(), "and it is told");
+    let again = ticker.tick(START + 500).await.unwrap();
+    assert_eq!(again.admitted as usize, cut_off.len(), "as soon as it is back");
 }
