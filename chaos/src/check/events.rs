@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::lines::{Lines, Missing};
+use super::lines::{Lines, Missing, ends_by_time};
 use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
@@ -60,7 +60,9 @@ fn was_lost(call: &Call, event: Kind, number: u64, lines: &Lines<'_>) -> bool {
     if call.op == Op::Order {
         return lines.losses.took_order(call.to);
     }
-    lines.took_along(Missing { event, item: &call.item, number, heard: call.to })
+    let status = call.seen().and_then(|seen| seen.status.as_deref());
+    let by_time = event == Kind::Closed && ends_by_time(status);
+    lines.took_along(Missing { event, item: &call.item, number, heard: call.to, by_time })
 }
 
 /// A repeat is the same, word for word, and an id names one event. What was lost and happened again is

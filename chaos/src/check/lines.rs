@@ -28,6 +28,8 @@ pub(super) struct Missing<'a> {
     pub(super) item: &'a str,
     pub(super) number: u64,
     pub(super) heard: Millis,
+    /// Whether it is an end by time, which people are told before the leader has written it down.
+    pub(super) by_time: bool,
 }
 
 /// What was told of a ticket, in every era.
@@ -80,7 +82,9 @@ impl<'a> Lines<'a> {
     fn published_since(&self, missing: Missing<'_>, until: Millis) -> bool {
         let later = |told: &&Told| {
             let taken = told.taken();
-            told.event == missing.event && missing.heard < taken && taken < until
+            // A leader's round ends what is over first; what others do says nothing of that.
+            let tells = !missing.by_time || told.epoch.is_some();
+            tells && told.event == missing.event && missing.heard < taken && taken < until
         };
         self.events.get(missing.item).is_some_and(|events| events.iter().any(later))
     }
@@ -122,4 +126,9 @@ impl<'a> Ticket<'a> {
         let mut ends = self.lives().filter_map(|life| life.closed);
         ends.any(|closed| closed.taken().max(closed.at) <= at)
     }
+}
+
+/// Whether a ticket ends like this when its time is up, which its holder may know first.
+pub(super) fn ends_by_time(status: Option<&str>) -> bool {
+    matches!(status, Some("EXPIRED" | "ABANDONED"))
 }

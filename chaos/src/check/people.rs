@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::lines::{Lines, Missing};
+use super::lines::{Lines, Missing, ends_by_time};
 use super::losses::Losses;
 use super::{Findings, Rule};
 use crate::History;
@@ -96,14 +96,16 @@ fn ends(story: &Story<'_>, item: &str, number: u64, lines: &Lines<'_>) -> Vec<St
     // Who lost their place and joined anew without the token does not wait here any more, nor who
     // wanted to leave, nor who had heard of the end before it was lost.
     let first = story.first.unwrap_or(story.last);
-    let took = |event, heard| lines.took_along(Missing { event, item, number, heard });
-    let forgotten = story.ended.is_some_and(|(at, _)| took(Kind::Closed, at))
+    let took =
+        |event, heard, by_time| lines.took_along(Missing { event, item, number, heard, by_time });
+    let end_took = |(at, end): (Millis, &str)| took(Kind::Closed, at, ends_by_time(Some(end)));
+    let forgotten = story.ended.is_some_and(end_took)
         || ((story.leaves || story.has_newer) && losses.between(first, Millis::MAX));
     if !let_in && reason.is_none() && !forgotten {
         wrong.push("still waits when all is over".to_owned());
     }
     // Others may not have heard that they were let in.
-    let unheard = story.enterable.is_some_and(|at| took(Kind::Activated, at));
+    let unheard = story.enterable.is_some_and(|at| took(Kind::Activated, at, false));
     // Whoever came anew after a loss and then shows the token has the place of old again.
     let replaced = story.has_older && reason == Some("REPLACED") && losses.between(0, first);
     if let Some(reason) = reason
@@ -116,7 +118,7 @@ fn ends(story: &Story<'_>, item: &str, number: u64, lines: &Lines<'_>) -> Vec<St
     }
     if let (Some((at, told)), Some(reason)) = (story.ended, reason)
         && ticket.reasons().all(|reason| told != reason)
-        && !took(Kind::Closed, at)
+        && !end_took((at, told))
     {
         wrong.push(format!("was told {told}, others were told {reason}"));
     }

@@ -76,7 +76,7 @@ fn shown_again(earlier: &[&Call], newcomer: Millis, lines: &Lines<'_>) -> Option
 /// Whether a number had ended when its holder was told of another one, as far as others can know.
 fn was_over(item: &str, number: u64, at: Millis, lines: &Lines<'_>) -> bool {
     let ticket = lines.ticket(item, number);
-    let missing = Missing { event: Kind::Closed, item, number, heard: at };
+    let missing = Missing { event: Kind::Closed, item, number, heard: at, by_time: false };
     ticket.had_ended(at) || (!ticket.has_ended() && lines.took_along(missing))
 }
 

@@ -130,3 +130,14 @@ fn terms_go_on_where_everything_is_lost_but_not_where_a_replica_takes_over() {
     assert_eq!(admitted(FaultKind::Wipe), [Rule::StaleAdmissions]);
     assert_eq!(admitted(FaultKind::Rollback), []);
 }
+
+#[test]
+fn an_end_by_time_is_told_before_it_is_written() {
+    let ended = |status| {
+        let story = lost().polled("kim", 1, status, 29_500).activated("lee", 2, 1).at(29_000);
+        let story = story.closed("lee", 2, "COMPLETED").at(29_700);
+        story.activated("park", 3, 5).at(41_000).ended(0, 1).breaks()
+    };
+    assert_eq!(ended("EXPIRED"), [], "the leader had not come by");
+    assert_eq!(ended("LEFT"), [Rule::LostEvents], "that was before Lee's end, which was heard of");
+}
