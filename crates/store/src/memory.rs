@@ -357,7 +357,7 @@ impl Store for MemoryStore {
     async fn begin_term(&self, now: Millis) -> Result<Epoch> {
         let mut rooms = self.rooms();
         let latest = self.latest.load(Ordering::Relaxed).max(rooms.epoch);
-        rooms.epoch = latest.max(now / 1000) + 1;
+        rooms.epoch = latest.max(now) + 1;
         self.latest.store(rooms.epoch, Ordering::Relaxed);
         Ok(Epoch(rooms.epoch))
     }

@@ -132,7 +132,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     // --- the leader ----------------------------------------------------------------------
 
     /// Begins a term: a new epoch, which every partition holds from now on. It is beyond every
-    /// epoch this process knows of, and beyond `now` in seconds, so that a store that lost the
+    /// epoch this process knows of, and beyond `now`, so that a store that lost the
     /// count gives none again. Called only by the holder of the lease.
     async fn begin_term(&self, now: Millis) -> Result<Epoch>;
 

@@ -183,7 +183,7 @@ impl Store for RedisStore {
     }
 
     async fn begin_term(&self, now: Millis) -> Result<Epoch> {
-        self.new_epoch(now / 1000).await
+        self.new_epoch(now).await
     }
 
     async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>> {

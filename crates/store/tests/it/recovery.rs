@@ -321,3 +321,14 @@ async fn what_was_read_of_a_log_before_a_fail_over_is_read_again() {
         assert_eq!(store.catalogue("items/0").await.unwrap(), Catalogue::Read, "{name}");
     }
 }
+
+#[tokio::test]
+async fn who_leads_right_after_a_loss_has_an_epoch_of_their_own() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let setup = Setup::One(server);
+    let (before, after) = (setup.store().await, setup.store().await);
+    let old = before.begin_term(START).await.unwrap();
+    setup.flush().await;
+    // Another process, which has never heard of that term.
+    assert!(after.begin_term(START + 1).await.unwrap() > old);
+}
