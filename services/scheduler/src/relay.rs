@@ -12,6 +12,7 @@ mod spans;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use daegi_domain::Topic;
 use daegi_runtime::Traces;
 use daegi_store::SharedStore;
 use futures_util::future::join_all;
@@ -57,6 +58,9 @@ impl Relay {
     pub fn new(store: SharedStore, outlet: Outlet) -> Self {
         // From the start, so that an alert can tell none from nobody knows.
         counter!(meters::RELAY_FAILED).increment(0);
+        for topic in [Topic::TokenActivated, Topic::TokenClosed] {
+            counter!(meters::RELAY_DROPPED, "type" => topic.event_type()).increment(0);
+        }
         Self { store, outlet, recent: Arc::default(), traces: Traces::default() }
     }
 
