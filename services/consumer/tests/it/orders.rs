@@ -8,6 +8,7 @@ use daegi_kafka::Record;
 use daegi_runtime::Clock;
 use daegi_store::{Joined, MemoryStore, Standing};
 use daegi_testkit::{Gate, Gated, eventually};
+use futures_util::future::join_all;
 
 use crate::pod::{PARTITIONS, Pod, SETTINGS, SOON, changed, item};
 
@@ -87,6 +88,12 @@ async fn an_order_of_a_lost_item_waits_until_the_item_is_back() {
     eventually(SOON, "it is tried again", async || tries.0.load(Ordering::SeqCst) > 1).await;
     let now = Clock::system().now_ms();
     pod.store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
+    // Asking for the ticket would put it back into the line, so its event is waited for.
+    eventually(SOON, "its end is in the outbox", async || {
+        let outboxes = (0..PARTITIONS).map(|partition| pod.store.outbox_len(partition));
+        join_all(outboxes).await.into_iter().any(|events| events.unwrap() > 0)
+    })
+    .await;
     ended(&pod, &kim, EndReason::Completed).await;
     pod.stop().await;
 }
