@@ -99,7 +99,7 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     let seeds = Seeds::of(&config)?;
     let health = Health::new(&shutdown);
     let part = health.part("scheduler");
-    let door = Replaceable::from(guarded(health.router()));
+    let door = Replaceable::starting_with(health.router());
     let limits = Limits::from(&config);
     let mut serving = pin!(serve(listener, door.clone(), limits, shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);

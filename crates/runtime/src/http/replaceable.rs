@@ -16,8 +16,15 @@ impl Replaceable {
     /// Tells everybody to come back until it is replaced.
     #[must_use]
     pub fn starting() -> Self {
+        Self::starting_with(Router::new())
+    }
+
+    /// The same, except for what is there already: health, for example. A route that is not there yet
+    /// is not one that does not exist.
+    #[must_use]
+    pub fn starting_with(router: Router) -> Self {
         let starting = async || Problem::unavailable("the waiting room is starting, try again");
-        guarded(Router::new().route("/", any(starting)).route("/{*any}", any(starting))).into()
+        guarded(router.route("/", any(starting)).route("/{*any}", any(starting))).into()
     }
 
     /// Serves this from the next request on.

@@ -46,7 +46,8 @@ impl Behind {
     /// Nothing but health yet.
     #[must_use]
     pub fn starting(health: &Health) -> Self {
-        Self { public: Replaceable::starting(), internal: guarded(health.router()).into() }
+        let internal = Replaceable::starting_with(health.router());
+        Self { public: Replaceable::starting(), internal }
     }
 
     /// Opens for everybody; health stays.

@@ -109,9 +109,12 @@ async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
         assert_eq!(pod.probe("/livez").await, 200);
         assert_eq!(pod.probe("/readyz").await, 503);
         assert_eq!(status(pod.door()).await, 503);
+        let complete = "/internal/v1/item/concert/entry/complete";
+        assert_eq!(pod.probe(complete).await, 503, "not there yet, which is not 404");
         redis.start_again().await.unwrap();
         pod.is_ready().await;
         assert_eq!(status(pod.door()).await, 404);
+        assert_eq!(pod.probe(complete).await, 405, "there, for those who POST");
     })
     .await;
 }
