@@ -372,7 +372,7 @@ impl Store for MemoryStore {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
-        pace: Millis,
+        spacing: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
@@ -383,7 +383,7 @@ impl Store for MemoryStore {
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
         let mut written = Written::by(Some(epoch));
         let admission = match rooms.lines.get_mut(id) {
-            Some(line) => leader::admit(line, quota, pace, room, now, &mut written),
+            Some(line) => leader::admit(line, quota, spacing, room, now, &mut written),
             None => Admission { remaining: quota, ..Admission::default() },
         };
         rooms.outboxes[outbox].write(id, written);

@@ -150,13 +150,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Lets in up to `quota` people, at most [`crate::CHUNK`] at a time: those who came back
     /// first, then from the frontier. Pauses while the partition's outbox holds `outbox_max`
     /// events. Each person let in has one event. Calls with the same `now` are one round; a round
-    /// that begins less than `pace` after the last one lets nobody in, whoever led then.
+    /// that begins less than `spacing` after the last one lets nobody in, whoever led then.
     async fn admit(
         &self,
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
-        pace: Millis,
+        spacing: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission>;

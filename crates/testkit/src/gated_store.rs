@@ -168,11 +168,11 @@ impl<G: Gate> Store for Gated<G> {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
-        pace: Millis,
+        spacing: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
-        gated!(self.admit(epoch, id, quota, pace, outbox_max, now))
+        gated!(self.admit(epoch, id, quota, spacing, outbox_max, now))
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {

@@ -9,14 +9,14 @@ use crate::model::{Admission, Expiry, Sweep};
 pub(super) fn admit(
     line: &mut Line,
     quota: u32,
-    pace: Millis,
+    spacing: Millis,
     outbox_room: u64,
     now: Millis,
     written: &mut Written,
 ) -> Admission {
     // A time to come is another clock's, and says nothing.
     let since = now.saturating_sub(line.served_at);
-    if since > 0 && since < pace {
+    if since > 0 && since < spacing {
         return Admission::default();
     }
     if outbox_room == 0 {

@@ -195,14 +195,14 @@ impl Store for RedisStore {
         epoch: Epoch,
         id: &ItemId,
         quota: u32,
-        pace: Millis,
+        spacing: Millis,
         outbox_max: u64,
         now: Millis,
     ) -> Result<Admission> {
         let call = |first_slice: u64| {
             let mut script = self.on_line(id, |scripts| &scripts.admit);
             script.arg(epoch.0).arg(quota).arg(outbox_max).arg(now).arg(CHUNK).arg(first_slice);
-            script.arg(pace);
+            script.arg(spacing);
             script
         };
         let admission = self.with_slices(id, Lookback::Admit, now, call, reply::admission).await;

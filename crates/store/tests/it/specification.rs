@@ -77,8 +77,14 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
     history.extend(std::iter::repeat_n(Op::Crowd { item: 0, from: 0, count: 700 }, 1));
     history.push(Op::Crowd { item: 0, from: 500, count: 900 });
     for _ in 0..3 {
-        history.push(Op::Admit { item: 0, quota: 600, pace: 0, outbox_max: 1000, stale: false });
-        history.push(Op::Admit { item: 0, quota: 2, pace: 0, outbox_max: 1_000_000, stale: false });
+        history.push(Op::Admit { item: 0, quota: 600, spacing: 0, outbox_max: 1000, stale: false });
+        history.push(Op::Admit {
+            item: 0,
+            quota: 2,
+            spacing: 0,
+            outbox_max: 1_000_000,
+            stale: false,
+        });
     }
     history.push(Op::Advance { ms: 61_000 });
     history.push(Op::MarkAll { item: 0, every: 3 });
@@ -88,7 +94,7 @@ async fn redis_agrees_on_lines_longer_than_a_chunk() {
         history.push(Op::Admit {
             item: 0,
             quota: 600,
-            pace: 0,
+            spacing: 0,
             outbox_max: 1_000_000,
             stale: false,
         });

@@ -82,9 +82,9 @@ impl LineRound {
     /// Asks once even where nobody may enter: it also closes the books on those who passed
     /// through since the last tick, without which an empty line would stay active.
     async fn admit(&self, id: &ItemId, mut quota: u32, moved: &mut Moved) -> Result<()> {
-        let pace = Millis::from(self.settings.tick_ms) * EARLIEST / 100;
+        let spacing = Millis::from(self.settings.tick_ms) * EARLIEST / 100;
         loop {
-            let call = self.store.admit(self.epoch, id, quota, pace, self.outbox_max, self.now);
+            let call = self.store.admit(self.epoch, id, quota, spacing, self.outbox_max, self.now);
             let admission = call.await?;
             moved.admitted += admission.admitted;
             moved.missed += admission.missed;

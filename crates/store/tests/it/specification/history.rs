@@ -35,7 +35,7 @@ pub(crate) enum Op {
     LoseNewest,
     LoseEverything,
     BeginTerm,
-    Admit { item: usize, quota: u32, pace: u64, outbox_max: u64, stale: bool },
+    Admit { item: usize, quota: u32, spacing: u64, outbox_max: u64, stale: bool },
     Expire { item: usize, stale: bool },
     Sweep { item: usize, stale: bool },
     Ack { partition: u16, batches: usize },
@@ -112,7 +112,7 @@ fn op() -> impl Strategy<Value = Op> {
     let off = || prop_oneof![9 => Just(0u64), 1 => 1..50u64];
     let stale = || prop::bool::weighted(0.08);
     let outbox_max = || prop_oneof![8 => Just(1_000_000u64), 1 => 0..6u64];
-    let pace = || prop_oneof![2 => Just(0u64), 1 => Just(900u64)];
+    let spacing = || prop_oneof![2 => Just(0u64), 1 => Just(900u64)];
     let advance = prop_oneof![
         4 => 0..2_000i64,
         3 => Just(16_000i64),
@@ -124,11 +124,11 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         20 => (item(), prop::collection::vec(0..USERS, 1..6))
             .prop_map(|(item, users)| Op::Join { item, users }),
-        14 => (item(), 0..6u32, pace(), outbox_max(), stale()).prop_map(
-            |(item, quota, pace, outbox_max, stale)| Op::Admit {
+        14 => (item(), 0..6u32, spacing(), outbox_max(), stale()).prop_map(
+            |(item, quota, spacing, outbox_max, stale)| Op::Admit {
                 item,
                 quota,
-                pace,
+                spacing,
                 outbox_max,
                 stale,
             },

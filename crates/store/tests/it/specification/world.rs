@@ -310,10 +310,9 @@ impl<'a> World<'a> {
         let term = |stale: &bool| Epoch(self.epoch.0 - u64::from(*stale && self.epoch.0 > 0));
         let now = self.now;
         match op {
-            Op::Admit { item, quota, pace, outbox_max, stale } => {
+            Op::Admit { item, quota, spacing, outbox_max, stale } => {
                 let (id, epoch) = (&self.items[*item], term(stale));
-                let answer =
-                    both!(self, store => store.admit(epoch, id, *quota, *pace, *outbox_max, now));
+                let answer = both!(self, store => store.admit(epoch, id, *quota, *spacing, *outbox_max, now));
                 if let Some(admission) = refused_alike(answer)?
                     && admission.admitted > 0
                 {
