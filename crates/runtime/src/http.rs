@@ -2,6 +2,7 @@
 //!
 //! - [`serve`] is the server loop: bounded connections, slow clients cut off, a graceful end.
 //! - [`guarded`] wraps a router so that whatever goes wrong is answered with a problem.
+//!   [`Guarded::with_shortcut`] answers what nearly everybody asks without the router.
 //! - [`bind`] takes a port, or says which option chooses another.
 //! - [`Replaceable`] is a router that changes while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
@@ -16,6 +17,7 @@ mod guard;
 mod listen;
 mod replaceable;
 mod server;
+mod shortcut;
 pub(crate) mod trouble;
 
 pub use asset::{Asset, version_of};
@@ -25,4 +27,5 @@ pub use guard::{Guarded, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
 pub use listen::{ListenError, bind};
 pub use replaceable::Replaceable;
 pub use server::{Limits, serve};
+pub use shortcut::{Head, Taken};
 pub use trouble::ERRORS;

@@ -33,9 +33,10 @@ pub use open::open;
 pub use redis::RedisStore;
 pub use store::{SharedStore, Store};
 
-/// How many people one call of a leader's script handles at most, so that Redis never stalls: a
-/// few milliseconds where its core is a slow one.
-pub const CHUNK: u32 = 250;
+/// How many people one call of a leader's script handles at most, so that Redis never stalls: half
+/// a millisecond, and not much longer where its core is a slow or a shared one. Larger calls let in no
+/// more people per second.
+pub const CHUNK: u32 = 100;
 
 /// How long the end of a ticket is remembered, in milliseconds.
 pub const CLOSED_KEEP_MS: daegi_domain::Millis = 3_600_000;

@@ -7,6 +7,7 @@
 //! | `http/entry.rs` | the order service: verify, complete |
 //! | `http/reading.rs` | what can be read: keys, the specification, the docs |
 //! | `http/wait.rs` | the waiting page |
+//! | `http/shortcut.rs` | nearly every poll and join, before the router |
 //! | `http/presented.rs` | the item, token and user of a request |
 
 mod presented;
@@ -15,4 +16,5 @@ pub(crate) mod entry;
 pub(crate) mod live;
 pub(crate) mod queue;
 pub(crate) mod reading;
+pub(crate) mod shortcut;
 pub(crate) mod wait;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::http::Limits;
+use daegi_runtime::http::{Guarded, Limits, guarded};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Traces, health};
 use daegi_store::SharedStore;
 
+use crate::http::shortcut;
 use crate::operations::{Listener, router};
 use crate::room::Room;
 use crate::warmup;
@@ -37,12 +38,23 @@ pub struct ApiDeps {
 }
 
 /// The api, ready to be served. Neither router is guarded yet: merge what else the listener
-/// serves, then wrap it with [`daegi_runtime::http::guarded`].
+/// serves, then call [`Api::guarded`].
 pub struct Api {
     /// What people reach.
     pub public: Router,
     /// What only services reach.
     pub internal: Router,
+    room: Arc<Room>,
+}
+
+impl Api {
+    /// What the public and the internal listener serve.
+    #[must_use]
+    pub fn guarded(self) -> (Guarded, Guarded) {
+        let room = self.room;
+        let public = guarded(self.public).with_shortcut(move |head| shortcut::take(&room, head));
+        (public, guarded(self.internal))
+    }
 }
 
 /// Builds the api and starts its tasks, the warm-up among them, on the shutdown's tracker.
@@ -56,7 +68,8 @@ pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     );
     Api {
         public: router(Listener::Public).with_state(Arc::clone(&room)),
-        internal: router(Listener::Internal).with_state(room),
+        internal: router(Listener::Internal).with_state(Arc::clone(&room)),
+        room,
     }
 }
 
@@ -80,7 +93,7 @@ pub async fn run(
     };
     let traces = Traces::start(&config, &shutdown);
     let api = start(deps(config, store, traces, part), &shutdown);
-    behind.open(api.public, api.internal, &health);
+    behind.open(api, &health);
     serving.await;
     Ok(())
 }

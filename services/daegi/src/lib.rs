@@ -65,14 +65,15 @@ pub async fn run(
     let clock = Clock::system();
     banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
-    let Api { public, internal } = start(&config, store, clock, parts, &shutdown)?;
+    let mut api = start(&config, store, clock, parts, &shutdown)?;
     let Some(circle) = circle else {
-        behind.open(public, internal, &health);
+        behind.open(api, &health);
         welcome(&banner);
         serving.await;
         return Ok(());
     };
-    behind.open(public.merge(circle.shop().router()), internal, &health);
+    api.public = api.public.merge(circle.shop().router());
+    behind.open(api, &health);
     welcome(&banner);
     let (view, neighbours) = circle.start(&shutdown);
     view.narrate(&shutdown);
@@ -136,11 +137,12 @@ fn start(
         clock: clock.clone(),
         health: parts.consumer,
     };
-    let Api { public, internal } = daegi_api::start(api, shutdown);
+    let mut api = daegi_api::start(api, shutdown);
     let scheduler = SchedulerDeps::new(config, store, clock, traces, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
     daegi_consumer::start(daegi_consumer::source(config), consumer, shutdown).map_err(at_start)?;
-    Ok(Api { public, internal: internal.merge(admin) })
+    api.internal = api.internal.merge(admin);
+    Ok(api)
 }
 
 /// The consumer has no troubles of its own at the start.

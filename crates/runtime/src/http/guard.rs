@@ -1,19 +1,23 @@
 //! The guard around every router: whatever goes wrong, the answer is a problem.
 
-use std::panic::AssertUnwindSafe;
+use std::any::Any;
+use std::future::{Ready, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::HttpBody;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
-use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, CatchUnwind, Either, UnwrapOrElse};
+use futures_util::{FutureExt, TryFutureExt};
 use tokio::time::Instant;
 use tower::Service;
 
 use super::alarm::Alarm;
 use super::body::whole_body;
+use super::shortcut::{Head, Shortcut, Taken};
 use crate::problem::{Code, Problem};
 
 /// The longest path and query, in bytes.
@@ -30,7 +34,19 @@ pub const REQUEST_DEADLINE: Duration = Duration::from_secs(40);
 /// Not layers of the router: each of those is a box and a copy of every route per request, which
 /// together cost as much as a poll itself.
 #[derive(Debug, Clone)]
-pub struct Guarded(Router);
+pub struct Guarded {
+    router: Router,
+    shortcut: Option<Shortcut>,
+}
+
+/// An answer that is there, or one that is in the making. In a box, because a server keeps room for
+/// it as long as a connection is open, and most answers are there at once.
+pub(super) type Answering<'a> = Either<Ready<Response>, Caught<'a>>;
+
+/// An answer, or a problem if there is a panic in the making of it. The panic hook has logged it, with
+/// its place; the client learns nothing of it.
+type Caught<'a> = UnwrapOrElse<CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Response>>>, Instead>;
+type Instead = fn(Box<dyn Any + Send>) -> Response;
 
 /// Wraps a complete router, once per listener.
 ///
@@ -38,37 +54,76 @@ pub struct Guarded(Router);
 /// all answer with a problem. Handlers see bodies that have arrived whole and within
 /// [`super::MAX_BODY`].
 pub fn guarded(router: Router) -> Guarded {
-    Guarded(router.fallback(unknown_route).method_not_allowed_fallback(wrong_method))
+    let router = router.fallback(unknown_route).method_not_allowed_fallback(wrong_method);
+    Guarded { router, shortcut: None }
 }
 
 impl Guarded {
+    /// Offers every request without a body to `take` before the router sees it.
+    #[must_use]
+    pub fn with_shortcut(
+        mut self,
+        take: impl Fn(Head<'_>) -> Option<Taken> + Send + Sync + 'static,
+    ) -> Self {
+        self.shortcut = Some(Shortcut::new(take));
+        self
+    }
+
     /// Answers a request, whatever happens.
     pub async fn answer(&self, request: Request) -> Response {
-        self.answer_by(request, &Alarm::new(REQUEST_DEADLINE)).await
+        self.begin(request, &Alarm::new(REQUEST_DEADLINE)).await
     }
 
     /// The same for one of many requests that use the same alarm, one after the other.
-    pub(super) async fn answer_by(&self, request: Request, alarm: &Alarm) -> Response {
-        match AssertUnwindSafe(self.guard(request, alarm)).catch_unwind().await {
-            Ok(answer) => answer.into_response(),
-            // The panic hook has logged it, with its place; the client learns nothing of it.
-            Err(_) => Problem::internal().into_response(),
+    pub(super) fn begin<'a, B>(&self, request: Request<B>, alarm: &'a Alarm) -> Answering<'a>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+    {
+        let short = || self.short(&request);
+        match catch_unwind(AssertUnwindSafe(short)) {
+            Ok(Ok(Some(Taken::Now(response)))) => at_once(response),
+            Ok(Ok(Some(Taken::Soon(answer)))) => caught(answer),
+            Ok(Ok(None)) => {
+                let answer = by_router(self.router.clone(), request.map(Body::new), alarm);
+                caught(Box::pin(async { answer.await.into_response() }))
+            }
+            Ok(Err(problem)) => at_once(problem),
+            Err(_) => at_once(Problem::internal()),
         }
     }
 
-    async fn guard(&self, mut request: Request, alarm: &Alarm) -> Result<Response, Problem> {
+    /// The answer by the shortcut, if it takes the request; a problem if nobody may.
+    fn short<B: HttpBody>(&self, request: &Request<B>) -> Result<Option<Taken>, Problem> {
         check_uri(request.uri())?;
         check_headers(request.headers())?;
-        let deadline = Instant::now() + REQUEST_DEADLINE;
-        if !request.body().is_end_stream() {
-            let whole = alarm.by(deadline, whole_body(request)).await;
-            request = whole.ok_or_else(too_slow)??;
-        }
-        // A router is always ready.
-        let answer = alarm.by(deadline, self.0.clone().call(request)).await;
-        let Ok(response) = answer.ok_or_else(no_answer)?;
-        Ok(response)
+        let shortcut = self.shortcut.as_ref().filter(|_| request.body().is_end_stream());
+        Ok(shortcut.and_then(|shortcut| shortcut.take(request)))
     }
+}
+
+fn caught(answer: BoxFuture<'_, Response>) -> Answering<'_> {
+    let instead: Instead = |_| Problem::internal().into_response();
+    Either::Right(AssertUnwindSafe(answer).catch_unwind().unwrap_or_else(instead))
+}
+
+fn at_once(response: impl IntoResponse) -> Answering<'static> {
+    Either::Left(ready(response.into_response()))
+}
+
+async fn by_router(
+    mut router: Router,
+    mut request: Request,
+    alarm: &Alarm,
+) -> Result<Response, Problem> {
+    let deadline = Instant::now() + REQUEST_DEADLINE;
+    if !request.body().is_end_stream() {
+        let whole = alarm.by(deadline, whole_body(request)).await;
+        request = whole.ok_or_else(too_slow)??;
+    }
+    // A router is always ready.
+    let answer = alarm.by(deadline, router.call(request)).await;
+    let Ok(response) = answer.ok_or_else(no_answer)?;
+    Ok(response)
 }
 
 fn check_uri(uri: &Uri) -> Result<(), Problem> {

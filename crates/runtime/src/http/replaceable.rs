@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use axum::Router;
 use axum::routing::any;
 
@@ -32,8 +32,8 @@ impl Replaceable {
         self.0.store(Arc::new(service));
     }
 
-    pub(super) fn current(&self) -> Arc<Guarded> {
-        self.0.load_full()
+    pub(super) fn current(&self) -> Guard<Arc<Guarded>> {
+        self.0.load()
     }
 }
 

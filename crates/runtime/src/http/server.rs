@@ -4,14 +4,15 @@
 //! deadline when it ends; people in a waiting room come all at once and keep their connections.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::response::Response;
+use futures_util::FutureExt;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -144,12 +145,16 @@ impl Connection {
             .timer(Alarm::new(self.limits.header_read))
             .header_read_timeout(self.limits.header_read)
             .max_buf_size(HEAD_BUFFER)
+            .writev(false)
             .serve_connection(TokioIo::new(stream), answer)
             .with_upgrades();
         let mut connection = pin!(connection);
+        // Of its own: looking at a token locks it, and at each request of every connection.
+        let stop = self.shutdown.token().child_token();
         let ended = tokio::select! {
+            biased;
             ended = connection.as_mut() => ended,
-            () = self.shutdown.token().cancelled() => {
+            () = stop.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 let rest = tokio::time::timeout(self.limits.drain, connection).await;
                 rest.unwrap_or(Ok(()))
@@ -160,13 +165,15 @@ impl Connection {
         }
     }
 
-    async fn answer(
+    fn answer<'a>(
         &self,
         request: Request<Incoming>,
-        alarm: &Alarm,
-    ) -> Result<Response, Infallible> {
-        let response = self.service.current().answer_by(request.map(Body::new), alarm).await;
-        trouble::count(&response);
-        Ok(response)
+        alarm: &'a Alarm,
+    ) -> impl Future<Output = Result<Response, Infallible>> + use<'a> {
+        let answering = self.service.current().begin(request, alarm);
+        answering.map(|response| {
+            trouble::count(&response);
+            Ok(response)
+        })
     }
 }

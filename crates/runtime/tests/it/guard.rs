@@ -6,11 +6,13 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::header::ALLOW;
 use axum::http::{Request, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use daegi_runtime::http::{
-    Guarded, Limits, MAX_BODY, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded,
+    Guarded, Limits, MAX_BODY, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, Taken, guarded,
 };
 use daegi_runtime::{Code, Shutdown};
+use http_body_util::BodyExt;
 
 use crate::support::{self, call, exchange, problem, served};
 
@@ -29,6 +31,47 @@ fn router() -> Guarded {
 async fn a_good_request_passes() {
     let response = call(router(), support::get("/hello").unwrap()).await;
     assert_eq!(response.status(), StatusCode::OK);
+}
+
+/// Takes what is asked of `/short`, and leaves the rest to the router.
+fn with_shortcut() -> Guarded {
+    router().with_shortcut(|head| match head.uri.path() {
+        "/short" => Some(Taken::Now("now".into_response())),
+        "/soon" => Some(Taken::Soon(Box::pin(async { "soon".into_response() }))),
+        "/panic" => panic!("secret plans"),
+        "/panic-soon" => Some(Taken::Soon(Box::pin(async { panic!("secret plans") }))),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn a_shortcut_answers_before_the_router_or_leaves_it_to_it() {
+    for (path, expected) in [("/short", "now"), ("/soon", "soon"), ("/hello", "hello")] {
+        let response = call(with_shortcut(), support::get(path).unwrap()).await;
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_shortcut_is_behind_the_guard() {
+    for path in ["/panic", "/panic-soon"] {
+        let response = call(with_shortcut(), support::get(path).unwrap()).await;
+        assert_eq!(problem(response).await.unwrap().code, Code::Internal);
+    }
+    let long = format!("/short?{}", "a".repeat(MAX_URI));
+    let response = call(with_shortcut(), support::get(&long).unwrap()).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::UriTooLong);
+    let large = Request::get("/short").header("x", "v".repeat(MAX_HEADERS));
+    let response = call(with_shortcut(), large.body(Body::empty()).unwrap()).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::HeadersTooLarge);
+}
+
+#[tokio::test]
+async fn a_request_with_a_body_takes_no_shortcut() {
+    let request = Request::post("/short").body(Body::from("x")).unwrap();
+    let response = call(with_shortcut(), request).await;
+    assert_eq!(problem(response).await.unwrap().code, Code::NotFound);
 }
 
 #[tokio::test]

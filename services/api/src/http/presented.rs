@@ -59,8 +59,7 @@ impl FromRequestParts<Arc<Room>> for UserHeader {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Room>) -> Result<Self, Problem> {
-        let named = user_header(&parts.headers)?;
-        let user = named.as_deref().map(UserId::parse).transpose();
+        let user = user_header(&parts.headers)?.map(UserId::parse).transpose();
         Ok(Self(user.map_err(Error::from)?))
     }
 }
@@ -76,12 +75,12 @@ impl FromRequestParts<Arc<Room>> for Presented {
             ME => bearer(&parts.headers).ok_or(Error::NoToken)?.to_owned(),
             _ => token,
         };
-        Ok(Self { item, token, user: user_header(&parts.headers)? })
+        Ok(Self { item, token, user: user_header(&parts.headers)?.map(str::to_owned) })
     }
 }
 
 /// Two different headers would let two readers of one request see two people.
-fn user_header(headers: &HeaderMap) -> Result<Option<String>, Error> {
+pub(super) fn user_header(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let mut named = headers.get_all(USER_ID).iter();
     let Some(user) = named.next() else {
         return Ok(None);
@@ -90,10 +89,10 @@ fn user_header(headers: &HeaderMap) -> Result<Option<String>, Error> {
         return Err(Error::invalid("the user-id header is given more than once"));
     }
     let user = user.to_str().map_err(|_| Error::invalid("the user-id header is not ASCII"))?;
-    Ok(Some(user.to_owned()))
+    Ok(Some(user))
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

@@ -27,8 +27,7 @@ pub(crate) async fn join(
 ) -> Result<Response> {
     let user = one_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
     let (new, ticket) = room.join(&item, user, token.as_deref(), begun.as_ref()).await?;
-    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, answer(&ticket)).into_response())
+    Ok(joined(new, &ticket))
 }
 
 /// `GET …/waiting-queue/{token}`
@@ -81,14 +80,18 @@ fn patience(wait: &Wait) -> Result<Duration> {
     }
 }
 
-/// A ticket is one person's, and old a moment later: no cache keeps it.
-fn answer(ticket: &Ticket) -> Response {
-    // Room for a ticket of somebody who waits: growing on the way would copy it twice.
-    let mut body = Vec::with_capacity(512);
-    // A struct of strings and numbers always has a JSON form.
-    if serde_json::to_writer(&mut body, ticket).is_err() {
-        return Problem::internal().into_response();
+/// The answer to a join.
+pub(super) fn joined(new: bool, ticket: &Ticket) -> Response {
+    let mut response = answer(ticket);
+    if new {
+        *response.status_mut() = StatusCode::CREATED;
     }
+    response
+}
+
+/// A ticket is one person's, and old a moment later: no cache keeps it.
+pub(super) fn answer(ticket: &Ticket) -> Response {
+    let Ok(body) = ticket.to_json() else { return Problem::internal().into_response() };
     // By hand: a tuple of parts would take the body for bytes first and copy what is static here.
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();

@@ -40,14 +40,23 @@ impl LineView {
         (Self { core, joins, asks }, life)
     }
 
-    /// What is known of the line, at most a second old. Usually far less, and without waiting.
-    pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
+    /// What is known of the line, if that is at most a second old, as it nearly always is.
+    pub(crate) fn at_hand(&self) -> Option<Arc<View>> {
         self.core.ask();
+        let view = self.core.view.load_full();
+        let is_known = !self.core.gone.load(Ordering::Relaxed) && view.as_of.elapsed() <= STALE;
+        is_known.then_some(view)
+    }
+
+    /// The same, with a look at the store where that is needed.
+    pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
+        if let Some(view) = self.at_hand() {
+            return Ok(view);
+        }
         if self.core.gone.load(Ordering::Relaxed) {
             return Err(Error::ItemNotFound);
         }
-        let view = self.core.view.load_full();
-        if view.as_of.elapsed() <= STALE { Ok(view) } else { self.refreshed().await }
+        self.refreshed().await
     }
 
     /// The outcome of a look at the store that began after this call. One look serves all who
@@ -74,11 +83,7 @@ impl LineView {
     /// Where a number waits and the view that goes with it, if that is known without waiting for
     /// anybody: what nearly every poll needs. Asking is being seen.
     pub(crate) fn glance(&self, number: Number) -> Option<(Arc<View>, u64)> {
-        self.core.ask();
-        let view = self.core.view.load_full();
-        if self.core.gone.load(Ordering::Relaxed) || view.as_of.elapsed() > STALE {
-            return None;
-        }
+        let view = self.at_hand()?;
         let Look::Waiting { position } = view.look(number) else { return None };
         self.mark(&view, number);
         Some((view, position))

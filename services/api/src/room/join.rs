@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use daegi_domain::{EndReason, ItemId, Ticket, UserId};
 use daegi_runtime::traces::{Begun, Call};
 use daegi_store::{Closing, Joined};
@@ -5,6 +7,7 @@ use daegi_store::{Closing, Joined};
 use super::answer::Found;
 use super::{Presented, Room};
 use crate::error::{Error, Result};
+use crate::lines::{LineView, View};
 use crate::patience::{in_a_second, in_time};
 use crate::wire;
 
@@ -20,7 +23,7 @@ impl Room {
     ) -> Result<(bool, wire::Ticket)> {
         let held = token.and_then(|token| self.ticket_keys.verify(item, token).ok());
         if let Some(ticket) = held.filter(|ticket| ticket.user == user) {
-            self.remember(&ticket).await?;
+            Box::pin(self.remember(&ticket)).await?;
         }
         let joined = self.join_line(item, user, begun).await;
         if !item.is_reserved() {
@@ -35,12 +38,11 @@ impl Room {
         user: UserId,
         begun: Option<&Begun>,
     ) -> Result<(bool, wire::Ticket)> {
-        let known = async {
-            let line = self.lines.view(item).await?;
-            let view = line.fresh().await?;
-            Ok((line, view))
+        let (line, view) = match self.at_hand(item) {
+            Some(known) => known,
+            // In a box, like everything that few joins need: all would carry it otherwise.
+            None => Box::pin(in_a_second(self.learn(item))).await?,
         };
-        let (line, view) = in_a_second(known).await?;
         match line.join(user.clone()).await? {
             Joined::Refused(refusal) => Err(refusal.into()),
             Joined::At { number, new, place } => {
@@ -55,6 +57,19 @@ impl Room {
                 Ok((new, answer))
             }
         }
+    }
+
+    /// A line and what is known of it, without waiting.
+    fn at_hand(&self, item: &ItemId) -> Option<(Arc<LineView>, Arc<View>)> {
+        let line = self.lines.known(item)?;
+        let view = line.at_hand()?;
+        Some((line, view))
+    }
+
+    async fn learn(&self, item: &ItemId) -> Result<(Arc<LineView>, Arc<View>)> {
+        let line = self.lines.view(item).await?;
+        let view = line.fresh().await?;
+        Ok((line, view))
     }
 
     /// Puts a person back whom the store lost, so that joining finds them. Anything else that may

@@ -1,7 +1,8 @@
-use axum::Router;
-use daegi_runtime::http::{Limits, ListenError, Replaceable, bind, guarded, serve};
+use daegi_runtime::http::{Limits, ListenError, Replaceable, bind, serve};
 use daegi_runtime::{Config, Health, Shutdown};
 use tokio::net::TcpListener;
+
+use super::Api;
 
 /// The two doors of the process, bound before anything else so that a taken port is told first.
 #[derive(Debug)]
@@ -51,8 +52,10 @@ impl Behind {
     }
 
     /// Opens for everybody; health stays.
-    pub fn open(&self, public: Router, internal: Router, health: &Health) {
-        self.public.replace(guarded(public));
-        self.internal.replace(guarded(internal.merge(health.router())));
+    pub fn open(&self, mut api: Api, health: &Health) {
+        api.internal = api.internal.merge(health.router());
+        let (public, internal) = api.guarded();
+        self.public.replace(public);
+        self.internal.replace(internal);
     }
 }

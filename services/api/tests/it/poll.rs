@@ -3,8 +3,9 @@ use std::time::Duration;
 use axum::http::Method;
 use daegi_store::Store;
 use daegi_testkit::eventually;
+use serde_json::Value;
 
-use crate::harness::{SOON, World, id, line, request, ticket};
+use crate::harness::{Answer, SOON, World, id, line, request, ticket};
 
 #[tokio::test(start_paused = true)]
 async fn a_poll_tells_the_exact_place() {
@@ -127,5 +128,46 @@ async fn whoever_asks_is_seen_and_the_store_hears_of_it() {
     let token = world.token("concert", "kim").await;
     let number = world.number("concert", &token);
     eventually(SOON, "the mark", async || world.store.marks(&id("concert"), number) > 0).await;
+    world.end().await;
+}
+
+/// What an answer says, without the moment to ask again, which is spread at random.
+fn said(answer: &Answer) -> (u16, Value, String) {
+    let mut json = answer.json();
+    json.as_object_mut().unwrap().remove("pollAfterMs");
+    let kept = answer.header("cache-control");
+    (answer.status.as_u16(), json, format!("{}, {kept}", answer.header("content-type")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_an_address_is_written_the_answer_is_the_same() {
+    let world = World::with_item("concert").await;
+    world.token("concert", "kim").await;
+    let token = world.token("concert", "lee").await;
+    let plain = said(&world.poll("concert", &token).await);
+    assert_eq!(plain.1["position"], 2);
+    let escaped = token.replacen("lee", "%6cee", 1);
+    let others = [ticket("concert", &format!("{token}?waitMs=0")), ticket("%63oncert", &escaped)];
+    for other in others {
+        assert_eq!(said(&world.get(&other).await), plain, "{other}");
+    }
+    let bearer = [("authorization", &*format!("Bearer {token}"))];
+    let me = request(Method::GET, &ticket("concert", "me"), &bearer, "");
+    assert_eq!(said(&world.call(me).await), plain);
+    let named = |user| request(Method::GET, &ticket("concert", &token), &[("user-id", user)], "");
+    assert_eq!(said(&world.call(named("lee")).await), plain);
+    world.call(named("kim")).await.is_problem(403, "TOKEN_MISMATCH");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_a_person_is_named_the_place_is_the_same() {
+    let world = World::with_item("concert").await;
+    let (header, body) = (world.join("concert", "kim").await, r#"{"userId":"kim"}"#);
+    assert_eq!(header.status, 201);
+    let again = world.join("concert", "kim").await;
+    assert_eq!(again.status, 200);
+    assert_eq!(said(&world.post(&line("concert"), body).await), said(&again));
+    assert_eq!(said(&world.join("%63oncert", "kim").await), said(&again));
     world.end().await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use daegi_domain::{ItemChange, ItemId, ItemName, PassKeys, Policy, Settings, TicketKeys};
-use daegi_runtime::http::{Limits, guarded, serve};
+use daegi_runtime::http::{Limits, serve};
 use daegi_runtime::{Clock, Health, Shutdown, Traces};
 use daegi_store::{RedisStore, SharedStore, Store};
 use futures_util::{StreamExt, stream};
@@ -73,7 +73,8 @@ impl Pod {
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let serving = serve(listener, guarded(api.public), Limits::default(), shutdown.clone());
+        let (public, _) = api.guarded();
+        let serving = serve(listener, public, Limits::default(), shutdown.clone());
         shutdown.spawn("public", serving);
         let line = format!("http://{address}/api/v1/item/concert/waiting-queue");
         Self { http: reqwest::Client::new(), line, shutdown }

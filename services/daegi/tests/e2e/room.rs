@@ -140,10 +140,18 @@ impl Room {
         .await;
     }
 
-    /// Lets nobody in from now on: returns when a tick that began before has ended.
+    /// Lets nobody in from now on, and says how many are inside. Returns when those who answer people
+    /// know it, too: they look at a line a few times a second.
     pub(crate) async fn hold(&self, item: &str) -> u64 {
         self.admin(Method::POST, &format!("waiting-item/{item}/pause"), Value::Null).await;
-        self.counts(item).await.1
+        let inside = self.counts(item).await.1;
+        eventually(Duration::from_secs(20), "the pause is seen", || async {
+            let seen: Value =
+                self.http.get(self.line(item)).send().await.unwrap().json().await.unwrap();
+            seen["lineState"] == "PAUSED" && seen["enteredCount"] == inside
+        })
+        .await;
+        inside
     }
 
     pub(crate) async fn close(self) {

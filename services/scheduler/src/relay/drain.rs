@@ -15,7 +15,7 @@ use super::outlet::{Passage, Told};
 use super::recent::Recent;
 use super::spans;
 
-/// About how many events are read at once. A batch holds up to 250 of them, or one.
+/// About how many events are read at once. A batch holds up to 100 of them, or one.
 const EVENTS: usize = 1_000;
 
 /// How many batches are read at first, before it is known how large they are.

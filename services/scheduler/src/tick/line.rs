@@ -4,7 +4,7 @@ use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Result, SharedStore};
 
 /// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
-const SWEEP_CHUNKS: u32 = 10;
+const SWEEP_CHUNKS: u32 = 25;
 
 /// How much of a tick's length must have passed, in percent: clocks and timers are not exact.
 const EARLIEST: Millis = 90;
