@@ -7,6 +7,7 @@ mod admissions;
 mod arena;
 mod bare;
 mod console;
+mod core_time;
 mod count;
 mod ear;
 mod joins;

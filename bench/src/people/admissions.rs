@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use daegi_domain::Policy;
 use daegi_scheduler::{Outlet, Relay, Ticker};
 use daegi_store::{RedisStore, SharedStore, Store};
 
-use super::Options;
 use super::arena::{Arena, LATER, SETTINGS, now};
+use super::{Options, core_time};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -21,19 +21,14 @@ const CALLS: usize = PEOPLE / daegi_store::CHUNK as usize;
 /// How often the outbox is looked at until it is empty. Looking all the time would take the core
 /// that Redis needs.
 const GLANCE: Duration = Duration::from_millis(1);
-/// No script may take longer, in milliseconds.
-const TOO_LONG: f64 = 5.0;
-/// Scripts are looked at from here on, in microseconds.
-const WATCHED: u32 = 1_000;
-/// A script that takes about as long as one that lets people in, and touches nothing. If it is as
-/// often one too long, the machine took the core away.
-const IDLE_SCRIPT: &str = "local n = 0 for i = 1, 40000 do n = n + i % 7 end return n";
+/// A script over this is one too long, in microseconds.
+const TOO_LONG: u32 = 5_000;
 
 pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let mut connection = arena.redis.connection().await?;
     let store = RedisStore::open(&arena.redis.url(), arena.store.partitions(), SETTINGS).await?;
     let store: SharedStore = Arc::new(store);
-    let (mut rates, mut scripts) = (Vec::new(), Scripts::default());
+    let (mut rates, mut slow) = (Vec::new(), Vec::new());
     for round in 0..=options.rounds {
         let line = arena.line(&format!("door-{round}"), PEOPLE).await?;
         let policy = Policy { tokens_per_tick: Some(PEOPLE as u32), ..Policy::default() };
@@ -60,13 +55,12 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
             admitted = admitted => admitted?,
         };
         ensure!(admitted as usize == PEOPLE, "{admitted} of {PEOPLE} were let in");
-        let slow = slow_scripts(&mut connection).await?;
+        let too_long = slow_scripts(&mut connection).await?;
         let rate = f64::from(admitted) / started.elapsed().as_secs_f64();
         progress(&format!("admissions: {admitted} people, {rate:.0}/s"));
-        let idle = slow_idle_scripts(&mut connection).await?;
         if round > 0 {
             rates.push(rate);
-            scripts.add(&slow, &idle);
+            slow.extend(too_long);
         }
         store.remove_item(&line.item).await?;
     }
@@ -79,36 +73,10 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         )
         .with("one line, all of them seen lately; written to the outbox, read and removed again")
         .over(rates),
-        scripts.figure(),
+        Figure::new("scripts over 5 ms meanwhile", slow.len() as f64, "", Goal::Most(0.0))
+            .with(longest(slow, CALLS * options.rounds)),
+        core_time::of_admissions(arena).await?,
     ])
-}
-
-/// The scripts of all rounds. One that is too long by itself is so in every round; one that had to
-/// wait for its core, because Redis measures by the clock, is so in some.
-#[derive(Debug, Default)]
-struct Scripts {
-    /// Of each round, in milliseconds.
-    longest: Vec<f64>,
-    too_long: usize,
-    idle_too_long: usize,
-}
-
-impl Scripts {
-    fn add(&mut self, slow: &[f64], idle: &[f64]) {
-        let too_long = |took: &[f64]| took.iter().filter(|ms| **ms > TOO_LONG).count();
-        self.longest.push(slow.iter().copied().fold(f64::from(WATCHED) / 1_000.0, f64::max));
-        self.too_long += too_long(slow);
-        self.idle_too_long += too_long(idle);
-    }
-
-    fn figure(self) -> Figure {
-        let (all, Self { longest, too_long, idle_too_long }) = (CALLS * self.longest.len(), self);
-        Figure::new("longest script meanwhile", median(longest.clone()), "ms", Goal::Most(TOO_LONG))
-            .with(format!(
-                "of {all} scripts {too_long} took over 5 ms, and {idle_too_long} of as many that only count"
-            ))
-            .over(longest)
-    }
 }
 
 async fn outbox(store: &dyn Store) -> anyhow::Result<u64> {
@@ -127,35 +95,33 @@ async fn all_is_freed(arena: &Arena) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many milliseconds each of the scripts took that took long.
+/// The longest few of them, in words.
+fn longest(mut slow: Vec<f64>, of: usize) -> String {
+    slow.sort_by(|one, other| other.total_cmp(one));
+    let few = slow.iter().take(5).map(|ms| format!("{ms:.1} ms"));
+    let few: Vec<_> = std::iter::once(format!("of {of} by the clock")).chain(few).collect();
+    few.join(", ")
+}
+
+/// How many milliseconds each of the scripts took that took too long.
 async fn slow_scripts(
     connection: &mut redis::aio::MultiplexedConnection,
 ) -> anyhow::Result<Vec<f64>> {
-    // Its number, when it was, how long it took, what it was, and who asked for it.
-    type Entry = (u64, u64, f64, Vec<String>, String, String);
-    let entries: Vec<Entry> =
+    let entries: Vec<Vec<redis::Value>> =
         redis::cmd("SLOWLOG").arg("GET").arg(-1).query_async(connection).await?;
-    let scripts = entries.into_iter().filter(|entry| entry.3[0].starts_with("EVAL"));
-    Ok(scripts.map(|entry| entry.2 / 1_000.0).collect())
-}
-
-/// The same of as many scripts that do nothing.
-async fn slow_idle_scripts(
-    connection: &mut redis::aio::MultiplexedConnection,
-) -> anyhow::Result<Vec<f64>> {
-    watch_slow_scripts(connection).await?;
-    for _ in 0..CALLS {
-        redis::cmd("EVAL").arg(IDLE_SCRIPT).arg(0).query_async::<()>(connection).await?;
-    }
-    slow_scripts(connection).await
+    let milliseconds = |entry: Vec<redis::Value>| {
+        // Its number, when it was, how long it took, and what it was.
+        let took = entry.into_iter().nth(2).context("no duration")?;
+        Ok(redis::from_redis_value::<f64>(took)? / 1_000.0)
+    };
+    entries.into_iter().map(milliseconds).collect()
 }
 
 async fn watch_slow_scripts(
     connection: &mut redis::aio::MultiplexedConnection,
 ) -> anyhow::Result<()> {
     let mut set = redis::cmd("CONFIG");
-    set.arg("SET").arg("slowlog-log-slower-than").arg(WATCHED);
-    set.arg("slowlog-max-len").arg(2 * CALLS);
+    set.arg("SET").arg("slowlog-log-slower-than").arg(TOO_LONG);
     set.query_async::<()>(connection).await?;
     Ok(redis::cmd("SLOWLOG").arg("RESET").query_async::<()>(connection).await?)
 }
