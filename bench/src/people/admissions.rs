@@ -75,7 +75,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         .over(rates),
         Figure::new("scripts over 5 ms meanwhile", slow.len() as f64, "", Goal::Most(0.0))
             .with(longest(slow, CALLS * options.rounds)),
-        core_time::of_admissions(arena).await?,
+        core_time::of_admissions(arena, options).await?,
     ])
 }
 
