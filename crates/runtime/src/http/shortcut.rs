@@ -6,8 +6,8 @@ use axum::response::Response;
 use futures_util::future::BoxFuture;
 
 /// Answers plain requests before the router sees them. For the few routes that nearly everybody
-/// asks: copying a route, naming the parameters of its path and boxing its handler can take longer than
-/// the answer. Whatever is not plain is left to the router, so a shortcut never has to explain what is
+/// asks: copying a route, naming the parameters of its path and boxing its handler are a good part of
+/// what a small answer takes. Whatever is not plain is left to the router, so a shortcut never has to explain what is
 /// wrong.
 #[derive(Clone)]
 pub(super) struct Shortcut(Arc<dyn Fn(Head<'_>) -> Option<Taken> + Send + Sync>);
