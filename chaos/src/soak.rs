@@ -63,7 +63,7 @@ pub async fn run(
     let people = come(&kinds[0], rate, end, &pods, &recorder);
     let (samples, people) = tokio::join!(watch(&stage, end, &recorder), people);
     served(people?).await?;
-    let findings = Findings::of(samples, rate);
+    let findings = Findings::of(samples, rate, recorder.first_unanswered());
     std::fs::write(out.join("soak.svg"), picture::draw(&findings))?;
     Ok(findings)
 }

@@ -9,7 +9,7 @@ use daegi_scheduler::{Outlet, Relay, Ticker};
 use daegi_store::{RedisStore, SharedStore, Store};
 
 use super::arena::{Arena, LATER, SETTINGS, now};
-use super::{Options, core_time};
+use super::{Options, script_time};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -64,6 +64,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         }
         store.remove_item(&line.item).await?;
     }
+    let [longest_script, stops] = script_time::of_admissions(arena, options).await?;
     Ok(vec![
         Figure::new(
             "admissions through one leader, outbox included",
@@ -73,9 +74,10 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         )
         .with("one line, all of them seen lately; written to the outbox, read and removed again")
         .over(rates),
-        Figure::new("scripts over 5 ms meanwhile", slow.len() as f64, "", Goal::Most(0.0))
+        longest_script,
+        Figure::new("… over 5 ms at full load", slow.len() as f64, "", Goal::Most(0.0))
             .with(longest(slow, CALLS * options.rounds)),
-        core_time::of_admissions(arena, options).await?,
+        stops,
     ])
 }
 

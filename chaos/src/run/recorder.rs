@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use daegi_runtime::Clock;
 
-use crate::history::{self, Entry, Fault, FaultKind, Millis, Outcome};
+use crate::history::{self, Call, Entry, Fault, FaultKind, Millis, Outcome};
 
 /// The file, shared by all who have something to tell.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ struct Written {
     /// None where calls are only counted.
     file: Option<BufWriter<File>>,
     calls: Calls,
+    first_unanswered: Option<Call>,
     /// What was killed, and when: for whoever reads logs later.
     kills: Vec<(String, Millis)>,
     failed: Option<anyhow::Error>,
@@ -45,11 +46,15 @@ impl Recorder {
 
     fn writing(file: Option<BufWriter<File>>) -> Self {
         let (calls, kills) = (Calls::default(), Vec::new());
-        Self(Mutex::new(Written { file, calls, kills, failed: None }))
+        Self(Mutex::new(Written { file, calls, first_unanswered: None, kills, failed: None }))
     }
 
     pub(crate) fn calls(&self) -> Calls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).calls
+    }
+
+    pub(crate) fn first_unanswered(&self) -> Option<Call> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).first_unanswered.clone()
     }
 
     /// Writes an entry; a file that cannot be written fails the run at its end.
@@ -60,7 +65,10 @@ impl Recorder {
         }
         if let Entry::Call(call) = entry {
             written.calls.all += 1;
-            written.calls.unanswered += u64::from(!matches!(call.outcome, Outcome::Ok(_)));
+            if !matches!(call.outcome, Outcome::Ok(_)) {
+                written.calls.unanswered += 1;
+                written.first_unanswered.get_or_insert_with(|| call.clone());
+            }
         }
         if let Some(file) = &mut written.file
             && let Err(error) = history::write(file, entry)

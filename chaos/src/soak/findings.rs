@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::history::Call;
+
 use super::growth::Growth;
 use super::sample::{Sample, Unit, must_be_flat, unit};
 
@@ -38,14 +40,18 @@ pub(super) struct Row {
 }
 
 impl Findings {
-    pub(super) fn of(samples: Vec<Sample>, rate: f64) -> Self {
+    /// With the first call that was not answered as it should, if there was one.
+    pub(super) fn of(samples: Vec<Sample>, rate: f64, unanswered: Option<Call>) -> Self {
         let mut names: Vec<String> =
             samples.iter().flat_map(|sample| sample.sizes.keys().cloned()).collect();
         names.sort();
         names.dedup();
         let half = &samples[samples.len() / 2..];
         let rows: Vec<_> = names.into_iter().map(|name| Row::of(name, half)).collect();
-        let wrong = wrong(&samples, rate, &rows);
+        let mut wrong = wrong(&samples, rate, &rows);
+        wrong.extend(unanswered.map(|Call { op, user, item, from, to, outcome, .. }| {
+            format!("the first was {op:?} of {user} for {item}: {outcome:?} after {} ms", to - from)
+        }));
         Self { samples, rate, rows, wrong }
     }
 
@@ -73,7 +79,7 @@ impl Row {
             .collect();
         let growth = Growth::of(&seen);
         let grows = match unit(&name) {
-            Unit::Keys => growth.risen() > MOOD_KEYS + MOOD_PART * growth.mean,
+            Unit::Count => growth.risen() > MOOD_KEYS + MOOD_PART * growth.mean,
             Unit::Bytes => {
                 growth.risen() > MOOD_MIB * MIB && growth.per_hour() > MIB_PER_HOUR * MIB
             }
@@ -133,7 +139,7 @@ impl fmt::Display for Findings {
 
 pub(super) fn shown(name: &str, size: f64) -> String {
     match unit(name) {
-        Unit::Keys => format!("{size:.0}"),
+        Unit::Count => format!("{size:.0}"),
         Unit::Bytes => format!("{:.1} MiB", size / MIB),
     }
 }
@@ -158,7 +164,7 @@ mod tests {
     }
 
     fn is_well(name: &str, size: impl Fn(f64) -> f64) -> bool {
-        Findings::of(samples(name, size), RATE).is_well()
+        Findings::of(samples(name, size), RATE, None).is_well()
     }
 
     #[test]
@@ -166,13 +172,13 @@ mod tests {
         assert!(is_well("api-1", |n| n.min(30.0) * 5.0));
         assert!(is_well("api-1", |n| 50.0 + n % 4.0));
         assert!(!is_well("api-1", |n| 20.0 + n));
-        assert!(!Findings::of(Vec::new(), RATE).is_well(), "nothing was seen");
+        assert!(!Findings::of(Vec::new(), RATE, None).is_well(), "nothing was seen");
     }
 
     #[test]
     fn fifty_mebibytes_an_hour_are_noticed_within_ten_minutes_and_told() {
         let leak = |n: f64| 200.0 + 50.0 * n * 5.0 / 3_600.0;
-        let findings = Findings::of(samples("api-1", leak), RATE);
+        let findings = Findings::of(samples("api-1", leak), RATE, None);
         assert!(!findings.is_well());
         assert!(findings.to_string().contains("50.0 MiB  GROWS"), "{findings}");
     }
@@ -185,13 +191,13 @@ mod tests {
     #[test]
     fn an_evening_with_too_few_requests_or_bad_answers_or_holes_is_none() {
         let flat = || samples("api-1", |_| 50.0);
-        assert!(Findings::of(flat(), RATE).is_well());
-        assert!(!Findings::of(flat(), RATE * 1.06).is_well());
+        assert!(Findings::of(flat(), RATE, None).is_well());
+        assert!(!Findings::of(flat(), RATE * 1.06, None).is_well());
         let mut unanswered = flat();
         unanswered[120].calls.unanswered = 1;
-        assert!(!Findings::of(unanswered, RATE).is_well());
+        assert!(!Findings::of(unanswered, RATE, None).is_well());
         let mut absent = flat();
         absent[7].missing.push("api-2".to_owned());
-        assert!(!Findings::of(absent, RATE).is_well());
+        assert!(!Findings::of(absent, RATE, None).is_well());
     }
 }

@@ -13,7 +13,7 @@ use crate::run::stage::Stage;
 /// long as a soak lasts, and is shown, not judged.
 const KEPT: [&str; 3] = ["closed", "seen", "births"];
 
-/// One look at everything. Sizes are bytes.
+/// One look at everything.
 #[derive(Debug, Clone)]
 pub(super) struct Sample {
     /// Since the beginning.
@@ -29,7 +29,7 @@ pub(super) struct Sample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Bytes,
-    Keys,
+    Count,
 }
 
 /// In Redis, of people who are in a line or inside, and everything else that is not kept for an hour.
@@ -41,6 +41,9 @@ pub(super) const USED: &str = "redis: used";
 pub(super) const RESIDENT: &str = "redis: resident";
 /// Keys in Redis that are not kept for an hour.
 pub(super) const KEYS: &str = "redis: keys";
+/// What a process has open to people, Redis and others. A step of its memory may be a step of these:
+/// the most there ever were decides what an allocator keeps.
+pub(super) const SOCKETS: &str = ": sockets";
 
 impl Sample {
     pub(super) async fn take(stage: &Stage, at: Duration, calls: Calls) -> Self {
@@ -51,6 +54,11 @@ impl Sample {
                     sizes.insert(slot.name.clone(), bytes);
                 }
                 None => missing.push(slot.name.clone()),
+            }
+        }
+        for api in &stage.apis {
+            if let Some(open) = api.member.lock().await.pid().and_then(sockets) {
+                sizes.insert(format!("{}{SOCKETS}", api.name), open);
             }
         }
         if let Some(redis) = stage.redis.lock().await.alone()
@@ -68,6 +76,13 @@ fn resident(pid: u32) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
     Some(kilobytes * 1024.0)
+}
+
+/// How many sockets a process has open.
+fn sockets(pid: u32) -> Option<f64> {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let targets = open.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    Some(targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count() as f64)
 }
 
 async fn look_into(redis: &Redis, sizes: &mut BTreeMap<String, f64>) -> anyhow::Result<()> {
@@ -106,10 +121,10 @@ async fn look_into(redis: &Redis, sizes: &mut BTreeMap<String, f64>) -> anyhow::
 
 /// What a size is of.
 pub(super) fn unit(name: &str) -> Unit {
-    if name == KEYS { Unit::Keys } else { Unit::Bytes }
+    if name == KEYS || name.ends_with(SOCKETS) { Unit::Count } else { Unit::Bytes }
 }
 
 /// Whether it must be flat.
 pub(super) fn must_be_flat(name: &str) -> bool {
-    ![REMEMBERED, USED, RESIDENT].contains(&name)
+    ![REMEMBERED, USED, RESIDENT].contains(&name) && !name.ends_with(SOCKETS)
 }

@@ -14,6 +14,7 @@ mod asset;
 mod body;
 mod extract;
 mod guard;
+mod idle;
 mod listen;
 mod replaceable;
 mod server;

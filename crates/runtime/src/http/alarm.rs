@@ -20,7 +20,7 @@ pub(super) struct Alarm(Arc<Mutex<Pin<Box<Sleep>>>>);
 
 /// Ends when its deadline has passed.
 #[derive(Debug)]
-pub(super) struct Until {
+struct Until {
     deadline: Instant,
     alarm: Alarm,
 }
@@ -31,8 +31,22 @@ impl Alarm {
         Self(Arc::new(Mutex::new(Box::pin(sleep(away)))))
     }
 
-    pub(super) fn until(&self, deadline: Instant) -> Until {
+    fn until(&self, deadline: Instant) -> Until {
         Until { deadline, alarm: self.clone() }
+    }
+
+    /// Whether a deadline has passed. The task is woken when it has.
+    pub(super) fn poll_passed(&self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+        let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if timer.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            if Instant::now() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
     }
 
     /// The outcome of `work`, or nothing if the deadline passes first.
@@ -53,32 +67,7 @@ impl Future for Until {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut timer = self.alarm.0.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if timer.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            if Instant::now() >= self.deadline {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(self.deadline);
-        }
-    }
-}
-
-impl hyper::rt::Sleep for Until {}
-
-impl hyper::rt::Timer for Alarm {
-    fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(self.until(Instant::now() + duration))
-    }
-
-    fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn hyper::rt::Sleep>> {
-        Box::pin(self.until(deadline.into()))
-    }
-
-    fn now(&self) -> std::time::Instant {
-        Instant::now().into_std()
+        self.alarm.poll_passed(self.deadline, context)
     }
 }
 

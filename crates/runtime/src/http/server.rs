@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::alarm::Alarm;
+use super::idle::Idle;
 use super::trouble;
 use super::{REQUEST_DEADLINE, Replaceable};
 use crate::config::Config;
@@ -43,8 +44,11 @@ const UNCONFIRMED: Duration = Duration::from_secs(30);
 pub struct Limits {
     /// Open connections; more wait in the kernel's backlog.
     pub connections: usize,
-    /// How long a client may take for the head of a request, and idle between requests.
+    /// How long a client may take for the head of its first request, and between two requests if
+    /// more than half of the connections are taken.
     pub header_read: Duration,
+    /// How long it may take from an answer to the head of the next request otherwise.
+    pub idle: Duration,
     /// How long requests in flight may take after the shutdown.
     pub drain: Duration,
 }
@@ -54,6 +58,8 @@ impl Default for Limits {
         Self {
             connections: 20_000,
             header_read: Duration::from_secs(10),
+            // Load balancers keep theirs for a minute, those that keep them longest for ten.
+            idle: Duration::from_secs(620),
             drain: Duration::from_secs(10),
         }
     }
@@ -85,6 +91,7 @@ pub async fn serve(
                 peer,
                 service: service.clone(),
                 limits: limits.clone(),
+                permits: permits.clone(),
                 shutdown: shutdown.clone(),
             };
             shutdown.tracker().spawn(connection.serve(stream, permit));
@@ -131,6 +138,7 @@ struct Connection {
     peer: SocketAddr,
     service: Replaceable,
     limits: Limits,
+    permits: Arc<Semaphore>,
     shutdown: Shutdown,
 }
 
@@ -142,8 +150,8 @@ impl Connection {
         let alarm = Alarm::new(REQUEST_DEADLINE);
         let answer = service_fn(|request| self.answer(request, &alarm));
         let connection = http1::Builder::new()
-            .timer(Alarm::new(self.limits.header_read))
-            .header_read_timeout(self.limits.header_read)
+            .timer(Idle::new(self.limits.clone(), self.permits.clone()))
+            .header_read_timeout(self.limits.idle)
             .max_buf_size(HEAD_BUFFER)
             // Answers are small: copying a body behind its head costs less than two pieces to send.
             .writev(false)

@@ -1,5 +1,6 @@
 //! The server loop over real connections.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,6 +112,52 @@ async fn a_client_that_never_finishes_its_head_is_cut_off() {
     let address = served(guarded(Router::new()), limits, &shutdown).await.unwrap();
     let answer = exchange(address, b"GET / HTTP/1.1\r\nhost:").await.unwrap();
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
+    shutdown.now();
+    shutdown.wait(SOON).await.unwrap();
+}
+
+/// One request over a connection that stays open.
+async fn asked(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let mut stream = TcpStream::connect(address).await?;
+    ask(&mut stream).await?;
+    Ok(stream)
+}
+
+async fn ask(stream: &mut TcpStream) -> anyhow::Result<()> {
+    stream.write_all(REQUEST).await?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"hello") {
+        let read = stream.read_buf(&mut answer).await?;
+        anyhow::ensure!(read > 0, "closed after {:?}", String::from_utf8_lossy(&answer));
+    }
+    Ok(())
+}
+
+fn hello() -> Guarded {
+    guarded(Router::new().route("/", get("hello")))
+}
+
+#[tokio::test]
+async fn a_connection_that_was_used_is_kept_for_the_next_request() {
+    let shutdown = Shutdown::new();
+    let limits = Limits { header_read: Duration::from_millis(20), ..Limits::default() };
+    let address = served(hello(), limits, &shutdown).await.unwrap();
+    let mut used = asked(address).await.unwrap();
+    // Came later and has never asked: when it is cut off, the other has been idle for longer.
+    assert!(!exchange(address, b"").await.unwrap().starts_with("HTTP/1.1 2"));
+    ask(&mut used).await.unwrap();
+    shutdown.now();
+    shutdown.wait(SOON).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_idle_connection_makes_room_for_whoever_waits() {
+    let shutdown = Shutdown::new();
+    let limits =
+        Limits { connections: 1, header_read: Duration::from_millis(20), ..Limits::default() };
+    let address = served(hello(), limits, &shutdown).await.unwrap();
+    let _idle = asked(address).await.unwrap();
+    asked(address).await.unwrap();
     shutdown.now();
     shutdown.wait(SOON).await.unwrap();
 }
