@@ -34,7 +34,6 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         let policy = Policy { tokens_per_tick: Some(PEOPLE as u32), ..Policy::default() };
         arena.set_policy(&line.item, &policy).await?;
         line.was_seen(arena, now() + LATER).await?;
-        all_is_freed(arena).await?;
         watch_slow_scripts(&mut connection).await?;
         let mut ticker = Ticker::new(store.clone(), store.begin_term(0).await?, u64::MAX);
         let relay = Relay::new(store.clone(), Outlet::Nowhere);
@@ -62,7 +61,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
             rates.push(rate);
             slow.extend(too_long);
         }
-        store.remove_item(&line.item).await?;
+        arena.remove(line).await?;
     }
     let [longest_script, stops] = script_time::of_admissions(arena, options).await?;
     Ok(vec![
@@ -87,14 +86,6 @@ async fn outbox(store: &dyn Store) -> anyhow::Result<u64> {
         events += store.outbox_len(partition).await?;
     }
     Ok(events)
-}
-
-/// The line of the round before goes in the background, on a core that is not there to spare.
-async fn all_is_freed(arena: &Arena) -> anyhow::Result<()> {
-    while arena.info("memory", "lazyfree_pending_objects").await? > 0.0 {
-        tokio::time::sleep(GLANCE).await;
-    }
-    Ok(())
 }
 
 /// The longest few of them, in words.

@@ -121,6 +121,16 @@ impl Arena {
         Ok(Line { item, tickets })
     }
 
+    /// Takes a line away. Redis frees its memory in the background, which is waited for: it would
+    /// take a core from whatever is measured next.
+    pub(super) async fn remove(&self, line: Line) -> anyhow::Result<()> {
+        self.store.remove_item(&line.item).await?;
+        while self.info("memory", "lazyfree_pending_objects").await? > 0.0 {
+            tokio::time::sleep(GLANCE).await;
+        }
+        Ok(())
+    }
+
     /// One field of `INFO`.
     pub(super) async fn info(&self, section: &str, field: &str) -> anyhow::Result<f64> {
         let mut connection = self.redis.connection().await?;

@@ -24,65 +24,77 @@ struct Costs {
     bare_alone: Vec<f64>,
 }
 
+/// Who takes part in a round: lines of three lengths, and the bare handler.
+const LENGTHS: [&str; 3] = ["long", "middling", "short"];
+const BARE: usize = LENGTHS.len();
+const ALL: usize = BARE + 1;
+
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    // Another pod's polls are over; nothing but joins reaches Redis now.
-    let big = arena.line("crowd", options.people).await?;
-    let (mut at_big, mut at_middle, mut at_small, mut at_bare) =
-        (Loads::default(), Loads::default(), Loads::default(), Loads::default());
+    let mut loads: [Loads; ALL] = Default::default();
     let mut costs = Costs::default();
     for round in 0..=options.rounds {
-        let joins = Joins::at_door(&big.door(), &format!("b{round}"))?;
-        let before = arena.redis_cpu().await?;
-        let long = joins.at(&arena.pod, options.seconds).await?;
-        let used = (arena.redis_cpu().await? - before) * 1e6 / long.requests;
-        let bare = joins.at(&arena.bare, options.seconds).await?;
-        // A second of joins later it is as much longer as it is shorter now.
-        let medium = newly_filled(arena, "medium", round, HUNDRED_THOUSAND * 3 / 4).await?;
-        let short = newly_filled(arena, "short", round, THOUSAND).await?;
+        let (each, used) = one_round(arena, options, round).await?;
         let alone = redis_side::cpu_of_lone_joins(arena, round).await?;
         let written = redis_side::cpu_of_bare_writes(arena, PIPELINE).await?;
         let written_alone = redis_side::cpu_of_bare_writes(arena, 1).await?;
+        let [long, medium, short, bare] = each.map(|load| load.per_second);
         progress(&format!(
-            "joins: {:.0}/s, bare {:.0}/s, into a line of {HUNDRED_THOUSAND} {:.0}/s, into a short one \
-             {:.0}/s; redis {used:.2} µs, {alone:.1} µs by a script each",
-            long.per_second, bare.per_second, medium.per_second, short.per_second
+            "joins: {long:.0}/s, bare {bare:.0}/s, into a line of {HUNDRED_THOUSAND} {medium:.0}/s, \
+             into a short one {short:.0}/s; redis {used:.2} µs, {alone:.1} µs by a script each"
         ));
         if round > 0 {
-            at_big.push(long);
-            at_bare.push(bare);
-            at_middle.push(medium);
-            at_small.push(short);
+            for (loads, load) in loads.iter_mut().zip(each) {
+                loads.push(load);
+            }
             costs.together.push(used);
             costs.alone.push(alone);
             costs.bare.push(written);
             costs.bare_alone.push(written_alone);
         }
     }
-    let (long, medium, short) =
-        (at_big.per_second(), at_middle.per_second(), at_small.per_second());
-    let (bare, pod_cpu, bare_cpu) = (at_bare.per_second(), at_big.cpu(), at_bare.cpu());
+    let [at_big, _, at_small, at_bare] = &loads;
+    let [long, medium, short, bare] = [0, 1, 2, BARE].map(|who| loads[who].per_second());
+    let (pod_cpu, bare_cpu) = (at_big.cpu(), at_bare.cpu());
     let mut figures = vec![
         Figure::ratio("join, distinct people, vs bare handler", long / bare, 0.60)
             .with(format!("{long:.0}/s of {bare:.0}/s; CPU {pod_cpu:.1} µs of {bare_cpu:.1} µs"))
-            .over(at_big.ratios(&at_bare)),
+            .over(at_big.ratios(at_bare)),
         Figure::ratio("join, long line vs 1,000 waiting", long / short, 0.90)
             .with(format!("{long:.0}/s, {medium:.0}/s (about 100,000), {short:.0}/s"))
-            .over(at_big.ratios(&at_small)),
+            .over(at_big.ratios(at_small)),
     ];
     figures.extend(costs.figures());
     Ok(figures)
 }
 
-/// Joins of one second into a line that had so many people before. Not longer, or it would not stay
-/// what it is.
-async fn newly_filled(
+/// A second of joins into each of three new lines and to the bare handler, and what the long line's
+/// cost Redis. Not longer, and new each time, or a line would not stay as long as it is; the middling
+/// one is as much longer afterwards as it is shorter before. Somebody else begins each time.
+async fn one_round(
     arena: &Arena,
-    name: &str,
+    options: &Options,
     round: usize,
-    people: usize,
-) -> anyhow::Result<Load> {
-    let line = arena.line(&format!("{name}-{round}"), people).await?;
-    Joins::at_door(&line.door(), "s")?.at(&arena.pod, 1).await
+) -> anyhow::Result<([Load; ALL], f64)> {
+    let lengths = [options.people, HUNDRED_THOUSAND * 3 / 4, THOUSAND];
+    let mut lines = Vec::new();
+    for (name, people) in LENGTHS.iter().zip(lengths) {
+        lines.push(arena.line(&format!("{name}-{round}"), people).await?);
+    }
+    let (mut loads, mut used) = ([Load::default(); ALL], 0.0);
+    for turn in 0..ALL {
+        let who = (round + turn) % ALL;
+        let server = if who == BARE { &arena.bare } else { &arena.pod };
+        let joins = Joins::at_door(&lines[who % BARE].door(), "s")?;
+        let before = arena.redis_cpu().await?;
+        loads[who] = joins.at(server, 1).await?;
+        if who == 0 {
+            used = (arena.redis_cpu().await? - before) * 1e6 / loads[who].requests;
+        }
+    }
+    for line in lines {
+        arena.remove(line).await?;
+    }
+    Ok((loads, used))
 }
 
 impl Costs {

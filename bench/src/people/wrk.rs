@@ -17,7 +17,7 @@ const MISSING: &str = "wrk is missing: all load of the bench comes from it (apt 
 const CONNECTIONS: &str = "256";
 
 /// What one round brought.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Load {
     pub(super) requests: f64,
     pub(super) per_second: f64,
