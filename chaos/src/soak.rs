@@ -23,7 +23,7 @@ use crate::run::recorder::Recorder;
 use crate::run::servers::Servers;
 use crate::run::stage::Stage;
 pub use findings::Findings;
-use sample::Sample;
+use sample::{Calls, Sample};
 
 /// How many lines there are.
 const LINES: usize = 4;
@@ -35,6 +35,9 @@ const CALLS_EACH: f64 = 6.0;
 /// How often people come, and how often it is looked at what there is.
 const PACE: Duration = Duration::from_millis(100);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Once a minute it is told how far it is.
+const LOOKS_PER_WORD: usize = 12;
 
 /// How long those who are there when it ends have to go.
 const LAST_ORDERS: Duration = Duration::from_secs(30);
@@ -116,8 +119,17 @@ async fn watch(stage: &Stage, end: Instant, recorder: &Recorder) -> Vec<Sample> 
     while Instant::now() < end {
         looks.tick().await;
         samples.push(Sample::take(stage, began.elapsed(), recorder.calls()).await);
+        if samples.len() % LOOKS_PER_WORD == 0 {
+            progress(began.elapsed(), recorder);
+        }
     }
     samples
+}
+
+#[expect(clippy::print_stderr, reason = "the progress of a long run")]
+fn progress(so_far: Duration, recorder: &Recorder) {
+    let Calls { all, unanswered } = recorder.calls();
+    eprintln!("soak: {:.0} s, {all} calls, {unanswered} unanswered", so_far.as_secs_f64());
 }
 
 async fn served(mut people: JoinSet<()>) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 
 use super::arena::Arena;
 use super::wrk::{Joins, Load, Loads};
-use super::{HUNDRED_THOUSAND, Options, THOUSAND, redis_side};
+use super::{BARE, CONTESTANTS, HUNDRED_THOUSAND, Options, THOUSAND, redis_side, turns};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -24,13 +24,8 @@ struct Costs {
     bare_alone: Vec<f64>,
 }
 
-/// Who takes part in a round: lines of three lengths, and the bare handler.
-const LENGTHS: [&str; 3] = ["long", "middling", "short"];
-const BARE: usize = LENGTHS.len();
-const ALL: usize = BARE + 1;
-
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    let mut loads: [Loads; ALL] = Default::default();
+    let mut loads: [Loads; CONTESTANTS] = Default::default();
     let mut costs = Costs::default();
     for round in 0..=options.rounds {
         let (each, used) = one_round(arena, options, round).await?;
@@ -68,21 +63,21 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
 }
 
 /// A second of joins into each of three new lines and to the bare handler, and what the long line's
-/// cost Redis. Not longer, and new each time, or a line would not stay as long as it is; the middling
-/// one is as much longer afterwards as it is shorter before. Somebody else begins each time.
+/// cost Redis. Not longer, and new each time, or a line would not stay as long as it is; the second
+/// is as much too long afterwards as it is too short before.
 async fn one_round(
     arena: &Arena,
     options: &Options,
     round: usize,
-) -> anyhow::Result<([Load; ALL], f64)> {
-    let lengths = [options.people, HUNDRED_THOUSAND * 3 / 4, THOUSAND];
+) -> anyhow::Result<([Load; CONTESTANTS], f64)> {
+    let lengths =
+        [("crowd", options.people), ("medium", HUNDRED_THOUSAND * 3 / 4), ("short", THOUSAND)];
     let mut lines = Vec::new();
-    for (name, people) in LENGTHS.iter().zip(lengths) {
+    for (name, people) in lengths {
         lines.push(arena.line(&format!("{name}-{round}"), people).await?);
     }
-    let (mut loads, mut used) = ([Load::default(); ALL], 0.0);
-    for turn in 0..ALL {
-        let who = (round + turn) % ALL;
+    let (mut loads, mut used) = ([Load::default(); CONTESTANTS], 0.0);
+    for who in turns(round) {
         let server = if who == BARE { &arena.bare } else { &arena.pod };
         let joins = Joins::at_door(&lines[who % BARE].door(), "s")?;
         let before = arena.redis_cpu().await?;

@@ -4,7 +4,7 @@
 use super::arena::Arena;
 use super::moving::Moving;
 use super::wrk::{Load, Loads, Polls};
-use super::{HUNDRED_THOUSAND, Options, THOUSAND};
+use super::{BARE, CONTESTANTS, HUNDRED_THOUSAND, Options, THOUSAND, turns};
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
@@ -35,35 +35,41 @@ impl Asked {
 }
 
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    let mut big = Asked::fill(arena, "big", options.people).await?;
-    let mut middle = Asked::fill(arena, "middle", HUNDRED_THOUSAND).await?;
-    let mut small = Asked::fill(arena, "small", THOUSAND).await?;
+    let mut lines = [
+        Asked::fill(arena, "big", options.people).await?,
+        Asked::fill(arena, "middle", HUNDRED_THOUSAND).await?,
+        Asked::fill(arena, "small", THOUSAND).await?,
+    ];
     let mut at_bare = Loads::default();
-    let commands = commands_per_poll(arena, &big.polls).await?;
+    let commands = commands_per_poll(arena, &lines[0].polls).await?;
     for round in 0..=options.rounds {
-        let long = big.round(arena, options.seconds).await?;
-        let bare = big.polls.at(&arena.bare, options.seconds).await?;
-        let medium = middle.round(arena, options.seconds).await?;
-        let short = small.round(arena, options.seconds).await?;
+        let mut loads = [Load::default(); CONTESTANTS];
+        for who in turns(round) {
+            loads[who] = if who == BARE {
+                lines[0].polls.at(&arena.bare, options.seconds).await?
+            } else {
+                lines[who].round(arena, options.seconds).await?
+            };
+        }
+        let [long, medium, short, bare] = loads.map(|load| load.per_second);
         progress(&format!(
-            "polls: {:.0}/s, bare {:.0}/s, of a line of {HUNDRED_THOUSAND} {:.0}/s, of a short one {:.0}/s",
-            long.per_second, bare.per_second, medium.per_second, short.per_second
+            "polls: {long:.0}/s, bare {bare:.0}/s, of a line of {HUNDRED_THOUSAND} {medium:.0}/s, of a \
+             short one {short:.0}/s"
         ));
         if round > 0 {
-            big.loads.push(long);
-            at_bare.push(bare);
-            middle.loads.push(medium);
-            small.loads.push(short);
+            for (line, load) in lines.iter_mut().zip(loads) {
+                line.loads.push(load);
+            }
+            at_bare.push(loads[BARE]);
         }
     }
     let memory = arena.pod.memory()? / 1e6;
-    let size = big.moving.told(arena, &arena.pod).await?;
-    let bare_size = big.moving.told(arena, &arena.bare).await?;
-    let figures = figures(&[&big, &middle, &small].map(|line| &line.loads), &at_bare, options);
-    for line in [big, middle, small] {
+    let size = lines[0].moving.told(arena, &arena.pod).await?;
+    let bare_size = lines[0].moving.told(arena, &arena.bare).await?;
+    let [vs_bare, vs_short] = figures(lines.each_ref().map(|line| &line.loads), &at_bare, options);
+    for line in lines {
         line.moving.remove(arena).await?;
     }
-    let [vs_bare, vs_short] = figures;
     let people = options.people;
     Ok(vec![
         vs_bare.and(&format!("{size} B of JSON, {bare_size} B")),
@@ -75,7 +81,7 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
     ])
 }
 
-fn figures([big, middle, small]: &[&Loads; 3], bare: &Loads, options: &Options) -> [Figure; 2] {
+fn figures([big, middle, small]: [&Loads; 3], bare: &Loads, options: &Options) -> [Figure; 2] {
     let (long, medium, short) = (big.per_second(), middle.per_second(), small.per_second());
     let (at_most, people) = (bare.per_second(), options.people);
     let (cpu, bare_cpu) = (big.cpu(), bare.cpu());
