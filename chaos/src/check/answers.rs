@@ -47,9 +47,9 @@ fn soon(history: &History, found: &mut Findings) {
         if took > LONGEST {
             found.add(Rule::Answers, call.to, format!("{} took {took} ms", name(call)));
         }
-        // A machine that stood still explains it, too.
-        let begun = |since: Millis| (since..since + BACK).contains(&call.from);
-        let explained = history.faults.iter().any(|fault| begun(fault.from));
+        // A machine that stood still explains it, too; and a call may have been on its way already.
+        let during = |since: Millis| call.to >= since && call.from < since + BACK;
+        let explained = history.faults.iter().any(|fault| during(fault.from));
         if call.outcome.is_unsure() && !explained {
             let why = &call.outcome;
             let what = format!("{} more than {BACK} ms after a fail-over: {why:?}", name(call));

@@ -19,6 +19,8 @@ fn while_a_replica_takes_over_nobody_waits_for_long_and_soon_all_are_served() {
     assert_eq!(asked(31_000, 2_001), [Rule::Answers]);
     assert_eq!(asked(39_999, 5), []);
     assert_eq!(asked(40_000, 5), [Rule::Answers]);
+    assert_eq!(asked(29_998, 5), [], "it was on its way");
+    assert_eq!(asked(29_990, 5), [Rule::Answers], "before it");
 }
 
 #[test]
