@@ -48,7 +48,7 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
         }
     }
     let [at_big, _, at_small, at_bare] = &loads;
-    let [long, medium, short, bare] = [0, 1, 2, BARE].map(|who| loads[who].per_second());
+    let [long, medium, short, bare] = loads.each_ref().map(Loads::per_second);
     let (pod_cpu, bare_cpu) = (at_big.cpu(), at_bare.cpu());
     let mut figures = vec![
         Figure::ratio("join, distinct people, vs bare handler", long / bare, 0.60)

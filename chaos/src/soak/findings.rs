@@ -150,6 +150,7 @@ mod tests {
 
     use super::super::sample::{Calls, REMEMBERED};
     use super::*;
+    use crate::history::{Op, Outcome};
 
     const RATE: f64 = 100.0;
 
@@ -196,6 +197,11 @@ mod tests {
         let mut unanswered = flat();
         unanswered[120].calls.unanswered = 1;
         assert!(!Findings::of(unanswered, RATE, None).is_well());
+        let (op, outcome) = (Op::Poll, Outcome::Unknown("no connection".into()));
+        let (user, item) = ("kim".into(), "concert".into());
+        let first = Call { op, user, item, number: None, from: 10, to: 35, outcome };
+        let told = Findings::of(flat(), RATE, Some(first)).verdict();
+        assert!(told.contains("Poll of kim for concert") && told.contains("25 ms"), "{told}");
         let mut absent = flat();
         absent[7].missing.push("api-2".to_owned());
         assert!(!Findings::of(absent, RATE, None).is_well());
