@@ -19,6 +19,7 @@ mod redis_side;
 mod script_time;
 mod sizes;
 mod streams;
+mod treadmill;
 mod wrk;
 
 use std::path::PathBuf;

@@ -1,11 +1,8 @@
 //! How long the scripts of a leader take, by Redis's own clock.
 //!
-//! A machine that others use, too, stops now and then for longer than a script takes, whatever runs at that
-//! moment: a loop that only looks at the clock is stopped as well, and here it is told how often. So
-//! single calls say little. But the calls that let a line in are the same in every round, so what a call
-//! itself takes comes back in each, as when a table of Redis doubles; its median over the rounds is judged.
-
-use std::time::{Duration, Instant};
+//! A single call says little on a machine that others use, too (see [`super::treadmill`]). But the
+//! calls that let a line in and empty the outbox are the same in every round, so what a call itself
+//! takes comes back in each, as when a table of Redis doubles; its median over the rounds is judged.
 
 use anyhow::{Context, ensure};
 use daegi_domain::Policy;
@@ -13,91 +10,124 @@ use daegi_store::{CHUNK, Store};
 use redis::aio::MultiplexedConnection;
 
 use super::Options;
+use super::admissions::{TOO_LONG, longest};
 use super::arena::{Arena, LATER, now};
+use super::treadmill::{Treadmill, by_chance};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
 /// All are let in, a call after the other.
 const PEOPLE: u32 = 200_000;
-/// No script may take longer, in milliseconds.
-const TOO_LONG: f64 = 5.0;
+/// So many batches of the outbox are read at once, as by the relay.
+const BATCHES: u32 = 10;
 
-pub(super) async fn of_admissions(arena: &Arena, options: &Options) -> anyhow::Result<[Figure; 2]> {
-    let (mut rounds, mut stops) = (Vec::new(), Vec::new());
+pub(super) async fn of_a_leader(arena: &Arena, options: &Options) -> anyhow::Result<[Figure; 2]> {
+    let (mut rounds, mut treadmill) = (Vec::new(), Treadmill::new());
     for _ in 0..options.rounds {
-        let took = of_one_line(arena).await?;
-        let all = Duration::from_secs_f64(took.iter().sum::<f64>() / 1e3);
-        stops.extend(tokio::task::spawn_blocking(move || stops_within(all)).await?);
+        let took = of_one_line(arena, &mut treadmill).await?;
+        progress(&format!("scripts: {:.1} ms at most", most(&took)));
         rounds.push(took);
-        progress(&format!("scripts: {:.1} ms at most", longest(rounds.iter().flatten())));
     }
+    Ok([call_by_call(&rounds), against_the_machine(&rounds.concat(), &treadmill)])
+}
+
+/// What a call takes that comes back in every round.
+fn call_by_call(rounds: &[Vec<f64>]) -> Figure {
     let calls = rounds.iter().map(Vec::len).min().unwrap_or_default();
     let of_call = |call| median(rounds.iter().map(|took| took[call]).collect());
     let medians: Vec<f64> = (0..calls).map(of_call).collect();
-    let single = rounds.iter().map(longest).collect();
-    // A script that is stopped for so long is one too long.
-    let typical = median(medians.clone());
-    stops.retain(|stop| *stop > TOO_LONG - typical);
-    Ok([
-        Figure::new("longest script of a leader", longest(&medians), "ms", Goal::Most(TOO_LONG))
-            .with(format!(
-                "each of {calls} calls by its median over the rounds; {typical:.2} ms in the \
-                 middle; single rounds by their longest call"
-            ))
-            .over(single),
-        Figure::new("… a loop that only looks at the clock", stops.len() as f64, "", Goal::None)
-            .with(format!(
-                "stopped for over {:.1} ms in as much time, at most {:.1} ms",
-                TOO_LONG - typical,
-                longest(&stops)
-            )),
-    ])
+    let admissions = medians[..(PEOPLE / CHUNK) as usize].to_vec();
+    Figure::new("longest script of a leader", most(&medians), "ms", Goal::Most(TOO_LONG))
+        .with(format!(
+            "each of {calls} calls by its median over the rounds; {:.2} ms for {CHUNK} people; \
+             single rounds by their longest call",
+            median(admissions)
+        ))
+        .over(rounds.iter().map(|took| most(took)).collect())
 }
 
-/// What each of the calls took that let everybody in, in milliseconds.
-async fn of_one_line(arena: &Arena) -> anyhow::Result<Vec<f64>> {
+/// Single calls that took too long. There may be none, but for what the machine does to everybody.
+fn against_the_machine(took: &[f64], treadmill: &Treadmill) -> Figure {
+    let too_long = |took: &[f64]| -> Vec<f64> {
+        took.iter().copied().filter(|took| *took > TOO_LONG).collect()
+    };
+    let (slow, steps) = (too_long(took), too_long(treadmill.took()));
+    let goal = Goal::Most(by_chance(steps.len()) as f64);
+    Figure::new("… single calls over 5 ms", slow.len() as f64, "", goal).with(format!(
+        "of {}{}; in turns with them as many steps of {:.2} ms that are always the same, of which {} \
+         took over 5 ms{}: not more often, but for chance",
+        took.len(),
+        longest(slow),
+        treadmill.typical(),
+        steps.len(),
+        longest(steps),
+    ))
+}
+
+/// What each of the calls took that let everybody in and told of it, in milliseconds. They take turns
+/// with the treadmill.
+async fn of_one_line(arena: &Arena, treadmill: &mut Treadmill) -> anyhow::Result<Vec<f64>> {
     let line = arena.line("gate", PEOPLE as usize).await?;
     arena.set_policy(&line.item, &Policy::default()).await?;
     line.was_seen(arena, now() + LATER).await?;
     let (epoch, round) = (arena.store.begin_term(0).await?, now() + LATER);
     let (mut left, mut took) = (PEOPLE, Vec::new());
-    let mut connection = arena.redis.connection().await?;
-    let mut before = in_scripts(&mut connection).await?;
+    let mut clock = Clock::start(arena).await?;
     while left > 0 {
         let done = arena.store.admit(epoch, &line.item, left, 0, u64::MAX, round).await?;
         ensure!(done.admitted == left.min(CHUNK), "not everybody was let in: {done:?}");
-        let after = in_scripts(&mut connection).await?;
-        took.push(after - before);
-        (before, left) = (after, left - done.admitted);
+        took.push(clock.lap().await?);
+        treadmill.step();
+        left -= done.admitted;
     }
-    arena.empty_outbox().await?;
+    for partition in 0..arena.store.partitions() {
+        loop {
+            let batches = arena.store.outbox_read(partition, None, BATCHES).await?;
+            took.push(clock.lap().await?);
+            treadmill.step();
+            if batches.is_empty() {
+                break;
+            }
+            let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
+            arena.store.outbox_ack(partition, &ids).await?;
+            took.push(clock.lap().await?);
+            treadmill.step();
+        }
+    }
     arena.store.purge(&line.item).await?;
     Ok(took)
 }
 
-/// How long Redis has been in scripts, in milliseconds.
-async fn in_scripts(connection: &mut MultiplexedConnection) -> anyhow::Result<f64> {
-    let text: String = redis::cmd("INFO").arg("commandstats").query_async(connection).await?;
-    let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:"));
-    let spent = line.and_then(|line| line.split(',').find_map(|part| part.strip_prefix("usec=")));
-    Ok(spent.context("INFO has no scripts")?.parse::<f64>()? / 1e3)
+/// How long Redis is at what a leader asks of it.
+struct Clock {
+    connection: MultiplexedConnection,
+    spent: f64,
 }
 
-/// How long a loop that does nothing was stopped each time, in milliseconds, within so much time.
-fn stops_within(time: Duration) -> Vec<f64> {
-    let (begin, mut last, mut stops) = (Instant::now(), Instant::now(), Vec::new());
-    while begin.elapsed() < time {
-        let now = Instant::now();
-        let between = (now - last).as_secs_f64() * 1e3;
-        if between > 1.0 {
-            stops.push(between);
-        }
-        last = now;
+impl Clock {
+    async fn start(arena: &Arena) -> anyhow::Result<Self> {
+        let mut clock = Self { connection: arena.redis.connection().await?, spent: 0.0 };
+        clock.lap().await?;
+        Ok(clock)
     }
-    stops
+
+    /// How long since the last time, in milliseconds.
+    async fn lap(&mut self) -> anyhow::Result<f64> {
+        let mut info = redis::cmd("INFO");
+        let text: String = info.arg("commandstats").query_async(&mut self.connection).await?;
+        let spent: f64 = ["cmdstat_evalsha:", "cmdstat_xrange:"]
+            .into_iter()
+            .filter_map(|command| text.lines().find_map(|line| line.strip_prefix(command)))
+            .map(|line| {
+                let spent = line.split(',').find_map(|part| part.strip_prefix("usec="));
+                Ok(spent.context("INFO has no time of a command")?.parse::<f64>()? / 1e3)
+            })
+            .sum::<anyhow::Result<_>>()?;
+        Ok(spent - std::mem::replace(&mut self.spent, spent))
+    }
 }
 
-fn longest<'a>(of: impl IntoIterator<Item = &'a f64>) -> f64 {
-    of.into_iter().copied().fold(0.0, f64::max)
+fn most(of: &[f64]) -> f64 {
+    of.iter().copied().fold(0.0, f64::max)
 }
