@@ -8,7 +8,7 @@ use daegi_consumer::ConsumerDeps;
 use daegi_domain::{ItemChanged, ItemId, ItemName, TicketKeys, Topic};
 use daegi_kafka::Source;
 use daegi_runtime::{Clock, Health, Shutdown};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, partition_of};
 
 use super::bare;
 use super::message::{self, Message};
@@ -39,7 +39,8 @@ struct Marks {
     first: Vec<ItemChanged>,
     /// The last one of each item.
     last: BTreeMap<ItemId, ItemChanged>,
-    /// The last one of each partition of the topic.
+    /// The last one of each partition of the topic in each partition of the store: what is read
+    /// together is in order only within one of the store's, which go side by side.
     end: Vec<ItemChanged>,
 }
 
@@ -48,7 +49,9 @@ pub(crate) async fn round(stage: &Stage, changes: Changes, count: usize) -> anyh
     let (brokers, topic) = (stage.brokers(), stage.topic().await?);
     bare::publish(&brokers, &topic, &changes.messages(count)?).await?;
     let messages = message::read(&brokers, &topic, count).await?;
-    let daegi = sync(stage, &topic, &Marks::of(&messages)?).await?;
+    let store = stage.store().await?;
+    let marks = Marks::of(&messages, store.partitions())?;
+    let daegi = sync(stage, store, &topic, &marks).await?;
     let bare = bare::read(&brokers, &topic, &format!("{topic}-bare"), count).await?;
     stage.remove(&[&topic]).await?;
     Ok(Round { load: message::load(&messages), daegi, bare })
@@ -56,8 +59,13 @@ pub(crate) async fn round(stage: &Stage, changes: Changes, count: usize) -> anyh
 
 /// Runs the consumer until everything is in the store. Joining the group takes both sides the
 /// same time and says nothing, so the clock starts with the first effect.
-async fn sync(stage: &Stage, topic: &str, marks: &Marks) -> anyhow::Result<Duration> {
-    let (store, shutdown) = (stage.store().await?, Shutdown::new());
+async fn sync(
+    stage: &Stage,
+    store: SharedStore,
+    topic: &str,
+    marks: &Marks,
+) -> anyhow::Result<Duration> {
+    let shutdown = Shutdown::new();
     let source = Source {
         brokers: stage.brokers(),
         topics: renamed(Topic::ItemChanged, topic)?,
@@ -77,12 +85,13 @@ async fn sync(stage: &Stage, topic: &str, marks: &Marks) -> anyhow::Result<Durat
 }
 
 impl Marks {
-    fn of(messages: &[Message]) -> anyhow::Result<Self> {
+    fn of(messages: &[Message], partitions: u16) -> anyhow::Result<Self> {
         let (mut first, mut end, mut last) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for message in messages {
             let change: ItemChanged = serde_json::from_slice(&message.body)?;
             first.entry(message.partition).or_insert_with(|| change.clone());
-            end.insert(message.partition, change.clone());
+            let partition = partition_of(&change.item_id, partitions);
+            end.insert((message.partition, partition), change.clone());
             last.insert(change.item_id.clone(), change);
         }
         Ok(Self { first: first.into_values().collect(), last, end: end.into_values().collect() })
@@ -94,6 +103,7 @@ impl Marks {
             tokio::time::sleep(GLANCE).await;
         }
         let started = Instant::now();
+        // One after the other: all at once would keep Redis from the work that is measured.
         for change in &self.end {
             while !is_applied(store, change).await? {
                 tokio::time::sleep(GLANCE).await;
@@ -104,7 +114,7 @@ impl Marks {
         Ok(took)
     }
 
-    /// Partitions are in order, so nothing can be missing; a figure without this is a guess.
+    /// Whether nothing is missing; a figure without this is a guess.
     async fn check(&self, store: &SharedStore) -> anyhow::Result<()> {
         let items = store.items().await?;
         ensure!(items.len() == self.last.len(), "{} of {}", items.len(), self.last.len());

@@ -62,7 +62,7 @@ pub const DEPARTED_PAGE: usize = 20_000;
 const SLICES_KEPT: u64 = 3_600_000 / daegi_domain::liveness::SLICE_MS + 4;
 
 /// The partition an item belongs to (FNV-1a: stable across versions, machines and languages).
-pub(crate) fn partition_of(id: &daegi_domain::ItemId, partitions: u16) -> u16 {
+pub fn partition_of(id: &daegi_domain::ItemId, partitions: u16) -> u16 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let hash = id.as_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);
     (hash % u64::from(partitions)) as u16
