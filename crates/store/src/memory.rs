@@ -12,6 +12,7 @@
 //! | `memory/board.rs` | what operators changed, what processes say about themselves |
 
 mod board;
+mod inside;
 mod items;
 mod leader;
 mod line;
@@ -155,7 +156,7 @@ impl Rooms {
         let Some(line) = self.lines.get_mut(id) else { return T::default() };
         let mut written = Written::by(by);
         let answer = step(line, &mut written);
-        self.outboxes[outbox].write(id, written);
+        write_down(line, &mut self.outboxes[outbox], written);
         answer
     }
 
@@ -177,6 +178,12 @@ impl Rooms {
     fn line_mut(&mut self, id: &ItemId) -> Option<&mut Line> {
         self.lines.get_mut(id).filter(|line| !line.removed)
     }
+}
+
+/// Ends a step: who was let in by it is grouped, and its events are written.
+fn write_down(line: &mut Line, outbox: &mut Outbox, written: Written) {
+    line.entered.group(&written.activated);
+    outbox.write(&line.item.id, written);
 }
 
 #[async_trait]
@@ -282,7 +289,7 @@ impl Store for MemoryStore {
         if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
         }
-        rooms.outboxes[outbox].write(id, written);
+        write_down(line, &mut rooms.outboxes[outbox], written);
         Ok(joined)
     }
 
@@ -381,13 +388,11 @@ impl Store for MemoryStore {
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
         let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
-        let mut written = Written::by(Some(epoch));
-        let admission = match rooms.lines.get_mut(id) {
-            Some(line) => leader::admit(line, quota, spacing, room, now, &mut written),
-            None => Admission { remaining: quota, ..Admission::default() },
+        let admit = |line: &mut Line, written: &mut Written| {
+            Some(leader::admit(line, quota, spacing, room, now, written))
         };
-        rooms.outboxes[outbox].write(id, written);
-        Ok(admission)
+        let admission = rooms.change(id, outbox, Some(epoch), admit);
+        Ok(admission.unwrap_or(Admission { remaining: quota, ..Admission::default() }))
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {

@@ -77,11 +77,11 @@ pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut W
     if !line.removed {
         line.notice_loss(store, now);
     }
-    let entries = line.entered.due(now, CHUNK);
-    let expired = entries.len() as u32;
-    let missed = line.missed.due(now, CHUNK - expired);
+    let due = line.entered.due(now, CHUNK);
+    let expired = due.entries.len() as u32;
+    let missed = line.missed.due(now, CHUNK - due.people);
     let abandoned = missed.len() as u32;
-    for (user, entry) in entries {
+    for (user, entry) in due.entries {
         line.end(user, entry.number, EndReason::Expired, now, written);
     }
     for (user, missed) in missed {
@@ -89,8 +89,12 @@ pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut W
     }
     let forgotten = line.forget_closed(now, CHUNK as usize);
     line.forget_changes(CHUNK as usize);
-    let more = expired + abandoned == CHUNK || forgotten == CHUNK as usize;
-    Expiry { expired, abandoned, more, active: line.is_active() }
+    let more = due.more || due.people + abandoned == CHUNK || forgotten == CHUNK as usize;
+    let active = line.is_active();
+    if !active {
+        line.entered.forget_groups();
+    }
+    Expiry { expired, abandoned, more, active }
 }
 
 pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut Written) -> Sweep {

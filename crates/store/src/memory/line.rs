@@ -7,6 +7,7 @@ use daegi_domain::{
     UserId, line,
 };
 
+use super::inside::{Entry, Inside};
 use super::outbox::Written;
 use super::queue::{Queue, Timed};
 use crate::model::{Counts, DepartedCursor, LineSnapshot, Totals};
@@ -34,7 +35,7 @@ pub(super) struct Line {
     pub(super) waiting: Queue,
     pub(super) returning: Queue,
     pub(super) missed: Timed<Missed>,
-    pub(super) entered: Timed<Entry>,
+    pub(super) entered: Inside,
     /// How many passed through since the leader's last tick.
     pub(super) through: u32,
     /// When the leader's last round that let people in began.
@@ -69,14 +70,6 @@ pub(super) struct Missed {
     pub(super) until: Millis,
 }
 
-/// A person inside.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) number: Number,
-    pub(super) at: Millis,
-    pub(super) expires_at: Millis,
-}
-
 impl Line {
     /// A line of which nothing is known, so that older numbers may be lost ones.
     pub(super) fn new(item: Item, run: u64, now: Millis) -> Self {
@@ -95,7 +88,7 @@ impl Line {
             waiting: Queue::default(),
             returning: Queue::default(),
             missed: Timed::default(),
-            entered: Timed::default(),
+            entered: Inside::default(),
             through: 0,
             served_at: 0,
             totals: Totals::default(),
@@ -196,7 +189,7 @@ impl Line {
         written: &mut Written,
     ) {
         self.totals.admitted += 1;
-        self.entered.insert(expires_at, user.clone(), Entry { number, at, expires_at });
+        self.entered.insert(user.clone(), Entry { number, at, expires_at });
         written.activated.push(LineEvent::Activated { user, number, at, expires_at });
     }
 

@@ -99,7 +99,7 @@ fn existing(
             return Some(at(entry.number, place_of(line, user, entry.number)));
         }
         if open {
-            line.entered.remove(entry.expires_at, user);
+            line.entered.remove(user);
             line.end(user.clone(), entry.number, EndReason::Expired, now, written);
         }
         return None;
@@ -247,7 +247,7 @@ pub(super) fn complete(
     };
     // What is over is over, also before the leader has noticed: the person was told so.
     let in_time = entry.expires_at > now;
-    line.entered.remove(entry.expires_at, user);
+    line.entered.remove(user);
     let reason = if in_time { reason } else { EndReason::Expired };
     line.end(user.clone(), number, reason, now, written);
     if in_time { Closing::Done } else { Closing::Over }

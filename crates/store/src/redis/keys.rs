@@ -58,7 +58,7 @@ impl LineKeys {
             key("missed"),        // HASH user → number:until
             key("missed-until"),  // ZSET user → until
             key("entered"),       // HASH user → number:at:expires
-            key("entered-until"), // ZSET user → expires
+            key("entered-until"), // ZSET users who were let in together → expires
             key("departed"),      // LIST of numbers, in the order of leaving
             key("closed"),        // ZSET number:reason → when
             key("births"),        // ZSET first number → slice

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod board;
+mod expiry;
 mod fail_over;
 mod lease;
 mod news;

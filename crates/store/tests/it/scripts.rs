@@ -145,3 +145,44 @@ async fn liveness_is_kept_as_long_as_the_policy_looks_back() {
         assert!(lives.contains(&seconds), "{policy:?}: {seconds} s");
     }
 }
+
+#[tokio::test]
+async fn times_that_an_older_version_kept_by_person_are_groups_of_one() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    let () = connection.set(&keys()[14], "7").await.unwrap();
+    let args = admit_args("7");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let groups: Vec<String> = connection.zrange(&keys()[6], 0, -1).await.unwrap();
+    assert_eq!(groups, ["kim lee"]);
+    let () = connection.del(&keys()[6]).await.unwrap();
+    let until = NOW + 600_000;
+    let () = connection.zadd_multiple(&keys()[6], &[(until, "kim"), (until, "lee")]).await.unwrap();
+    let expire = ["7", &until.to_string(), "100", "concert", "45000"];
+    let expired = call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
+    let expired: Vec<u64> = redis::from_redis_value(expired).unwrap();
+    assert_eq!(expired, [2, 0, 0, 0], "expired, abandoned, more, active");
+    assert!(!connection.exists::<_, bool>(&keys()[6]).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_line_that_retires_forgets_groups_that_everybody_has_left() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    two_people(&mut connection).await;
+    let () = connection.set(&keys()[14], "7").await.unwrap();
+    let args = admit_args("7");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let now = NOW.to_string();
+    for (who, number) in [("kim", BASE + 1), ("lee", BASE + 2)] {
+        let close = [now.as_str(), who, &number.to_string(), "C", "entered", "45000"];
+        call(&mut connection, &line_script!("close"), &close).await.unwrap();
+    }
+    assert!(connection.exists::<_, bool>(&keys()[6]).await.unwrap());
+    let expire = ["7", &now, "100", "concert", "45000"];
+    call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
+    assert!(!connection.exists::<_, bool>(&keys()[6]).await.unwrap());
+}

@@ -36,9 +36,10 @@ if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.pause
 end
 
 if since ~= 0 then redis.call('HSET', ITEM, 'servedAt', txt(now)) end
-local seen = function() return true end
-if grace > 0 then seen = seen_since(oldest, tonumber(ARGV[6])) end
-local ttl, keep = tonumber(item.passTtlSeconds), tonumber(item.missedKeepSeconds) * 1000
+local function always() return true end
+local seen, all_seen = always, always
+if grace > 0 then seen, all_seen = seen_since(oldest, tonumber(ARGV[6])) end
+local expires, keep = now + tonumber(item.passTtlSeconds) * 1000, tonumber(item.missedKeepSeconds) * 1000
 
 -- How many of the line may be served: nobody behind the base while those who were lost may still
 -- come back.
@@ -61,22 +62,41 @@ local function put_aside(user, number)
   missed = missed + 1
 end
 
+-- Those below the base leave a mark, because lower ones may still come back.
+local function leave_below(people)
+  for i = 2, #people, 2 do
+    if tonumber(people[i]) > began then break end
+    left_below[#left_below + 1] = people[i]
+  end
+end
+
+-- Lets those in who are still there. Mostly all are, which is told of many at once.
+local function let_in(people, first, last)
+  if all_seen(first, last) then
+    enter_all(people, expires)
+    admitted = admitted + #people / 2
+    return
+  end
+  for i = 1, #people, 2 do
+    local user, n = people[i], people[i + 1]
+    if seen(tonumber(n)) then
+      enter(user, n, expires)
+      admitted = admitted + 1
+    else
+      put_aside(user, tonumber(n))
+    end
+  end
+end
+
 -- Serves the front of a queue, at most so many, until the quota or the chunk is used up. As many are
 -- taken as can be let in; the places of those put aside go to the next round.
 local function serve(queue, most)
   while most > 0 and admitted < free and admitted + missed < chunk do
     local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed, most))
+    local first, last = tonumber(people[2]), tonumber(people[#people])
     most = most - #people / 2
-    for i = 1, #people, 2 do
-      local user, n = people[i], people[i + 1]
-      if queue == WAITING and tonumber(n) <= began then left_below[#left_below + 1] = n end
-      if seen(tonumber(n)) then
-        enter(user, n, now, ttl)
-        admitted = admitted + 1
-      else
-        put_aside(user, tonumber(n))
-      end
-    end
+    if queue == WAITING and first <= began then leave_below(people) end
+    let_in(people, first, last)
   end
 end
 

@@ -10,21 +10,52 @@ if not item.id then
 end
 if item.removed == '0' then item = notice_loss(item.run, now, tonumber(ARGV[5])) or item end
 
-local function end_due(people, untils, parse, reason, limit)
-  local due = redis.call('ZRANGEBYSCORE', untils, '-inf', now, 'LIMIT', 0, limit)
+-- Takes the groups whose time is up, as many as hold no more than so many people. Returns those people
+-- and whether groups are left.
+local function due_groups(most)
+  local people, groups = {}, {}
+  while true do
+    local group = redis.call('ZRANGEBYSCORE', ENTERED_UNTIL, '-inf', now, 'LIMIT', #groups, 1)[1]
+    local names = {}
+    for user in string.gmatch(group or '', '%S+') do names[#names + 1] = user end
+    if not group or #people + #names > most then
+      if #groups > 0 then redis.call('ZREM', ENTERED_UNTIL, unpack(groups)) end
+      return people, group ~= nil
+    end
+    groups[#groups + 1] = group
+    for _, user in ipairs(names) do people[#people + 1] = user end
+  end
+end
+
+-- Ends the entries of those of them who are inside, once each: they may have gone, been let in anew
+-- for longer, and be in two groups.
+local function end_entries(people)
+  if #people == 0 then return 0 end
+  local over, ended_now = {}, {}
+  for i, entry in ipairs(redis.call('HMGET', ENTERED, unpack(people))) do
+    local user, number, _, expires = people[i], parse_entry(entry)
+    if number and expires <= now and not ended_now[user] then
+      close(user, number, 'E', now)
+      over[#over + 1], ended_now[user] = user, true
+    end
+  end
+  if #over > 0 then redis.call('HDEL', ENTERED, unpack(over)) end
+  return #over
+end
+
+local function end_missed(most)
+  local due = redis.call('ZRANGEBYSCORE', MISSED_UNTIL, '-inf', now, 'LIMIT', 0, most)
   if #due == 0 then return 0 end
-  local held = redis.call('HMGET', people, unpack(due))
-  for i, user in ipairs(due) do close(user, parse(held[i]), reason, now) end
-  redis.call('HDEL', people, unpack(due))
-  redis.call('ZREM', untils, unpack(due))
+  local missed = redis.call('HMGET', MISSED, unpack(due))
+  for i, user in ipairs(due) do close(user, parse_missed(missed[i]), 'A', now) end
+  redis.call('HDEL', MISSED, unpack(due))
+  redis.call('ZREM', MISSED_UNTIL, unpack(due))
   return #due
 end
 
-local expired = end_due(ENTERED, ENTERED_UNTIL, parse_entry, 'E', chunk)
-local abandoned = 0
-if expired < chunk then
-  abandoned = end_due(MISSED, MISSED_UNTIL, parse_missed, 'A', chunk - expired)
-end
+local people, groups_left = due_groups(chunk)
+local expired = end_entries(people)
+local abandoned = #people < chunk and end_missed(chunk - #people) or 0
 write_down(now, id, ARGV[1])
 
 -- Whoever is let in together expires together, and is forgotten together an hour later.
@@ -45,6 +76,9 @@ end
 
 local active = redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0
   or redis.call('HGET', ITEM, 'through') ~= '0'
-if not active then redis.call('SREM', ACTIVE, id) end
-local more = expired + abandoned == chunk or #forgotten == chunk
+if not active then
+  redis.call('SREM', ACTIVE, id)
+  redis.call('UNLINK', ENTERED_UNTIL)
+end
+local more = groups_left or #people + abandoned == chunk or #forgotten == chunk
 return {expired, abandoned, more and 1 or 0, active and 1 or 0}

@@ -102,8 +102,9 @@ local function newcomer(user)
   if passes_through() then
     through = through + 1
     moved(1, now)
-    enter(user, txt(tail), now, tonumber(item.passTtlSeconds))
-    return answer('E', tail, now, now + tonumber(item.passTtlSeconds) * 1000)
+    local expires = now + tonumber(item.passTtlSeconds) * 1000
+    enter(user, txt(tail), expires)
+    return answer('E', tail, now, expires)
   end
   added[#added + 1] = tail
   added[#added + 1] = user

@@ -11,6 +11,8 @@ local PAGE = 8192
 local SLICE_MS, SLICES_KEPT, UNSEEN_MS = 15000, 244, 360000
 local BUCKET_MS, BUCKETS = 5000, 60
 local CLOSED_KEEP_MS, LEAP = 3600000, 1048576
+-- The most people of a group, see write_entries().
+local GROUP = 100
 
 -- The named fields of the item as a table; absent ones are false.
 local function item_fields(...)
@@ -22,8 +24,8 @@ end
 -- Ends come before admissions, so that a person whose old ticket ends and who is let in anew in
 -- the same step is heard of in that order.
 local closed, closed_marks, closed_for, closed_now = {}, {}, {}, {}
-local activated, activated_expires = {}, nil
-local entries, entries_until, entry_times = {}, {}, nil
+-- Who is let in: user, number as text, user, number, … All of a call have the same time.
+local entering, entering_until = {}, nil
 
 -- Ends a ticket that is nowhere any more.
 local function close(user, number, reason, now)
@@ -35,25 +37,44 @@ local function close(user, number, reason, now)
   closed_now[n] = reason
 end
 
--- Lets a person in who is nowhere any more. All of a call are let in at the same moment and for
--- equally long, and written down together: a command for each would cost more than all the rest.
--- The number is given as text, because formatting one costs more than the rest of this.
-local function enter(user, n, now, ttl_seconds)
-  if not activated_expires then
-    activated_expires = txt(now + ttl_seconds * 1000)
-    entry_times = ':' .. txt(now) .. ':' .. activated_expires
+-- Lets a person in who is nowhere any more. The number is given as text, because formatting one costs
+-- more than the rest of this.
+local function enter(user, n, expires)
+  entering[#entering + 1] = user
+  entering[#entering + 1] = n
+  entering_until = expires
+end
+
+-- Lets everybody in of whom ZPOPMIN told.
+local function enter_all(people, expires)
+  if #entering > 0 then
+    for i = 1, #people, 2 do enter(people[i], people[i + 1], expires) end
+  else
+    entering, entering_until = people, expires
   end
-  entries[#entries + 1] = user
-  entries[#entries + 1] = n .. entry_times
-  entries_until[#entries_until + 1] = activated_expires
-  entries_until[#entries_until + 1] = user
-  activated[#activated + 1] = user .. ' ' .. n
 end
 
 -- How many are inside, those of this call included.
-local function inside_count() return redis.call('HLEN', ENTERED) + #activated end
+local function inside_count() return redis.call('HLEN', ENTERED) + #entering / 2 end
 
--- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. Events
+-- Writes who is inside and until when. The times are kept by group: people who are let in together
+-- expire together, so that a hundred of them cost one element of a sorted set. Who leaves stays in the
+-- group, and is passed over when its time has come.
+local function write_entries(now)
+  local users, times = {}, ':' .. txt(now) .. ':' .. txt(entering_until)
+  for i = 1, #entering, 2 do
+    users[(i + 1) / 2] = entering[i]
+    entering[i + 1] = entering[i + 1] .. times
+  end
+  redis.call('HSET', ENTERED, unpack(entering))
+  for i = 1, #users, GROUP do
+    local group = table.concat(users, ' ', i, math.min(i + GROUP - 1, #users))
+    redis.call('ZADD', ENTERED_UNTIL, txt(entering_until), group)
+  end
+end
+
+-- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. A command
+-- for each person would cost more than all the rest. Events
 -- of a leader's script say in which term they happened.
 local function write_down(now, id, epoch)
   epoch = epoch or ''
@@ -66,13 +87,13 @@ local function write_down(now, id, epoch)
     redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #closed, 'p', epoch,
       'c', table.concat(closed, ' '))
   end
-  if #activated > 0 then
-    redis.call('HSET', ENTERED, unpack(entries))
-    redis.call('ZADD', ENTERED_UNTIL, unpack(entries_until))
-    redis.call('HINCRBY', ITEM, 'admitted', #activated)
-    redis.call('INCRBY', OUTBOX_EVENTS, #activated)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', #activated, 'p', epoch,
-      'e', activated_expires, 'a', table.concat(activated, ' '))
+  if #entering > 0 then
+    local people, names = #entering / 2, table.concat(entering, ' ')
+    write_entries(now)
+    redis.call('HINCRBY', ITEM, 'admitted', people)
+    redis.call('INCRBY', OUTBOX_EVENTS, people)
+    redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', people, 'p', epoch,
+      'e', txt(entering_until), 'a', names)
   end
 end
 
@@ -120,10 +141,7 @@ local function forget_missed(user)
   redis.call('ZREM', MISSED_UNTIL, user)
 end
 
-local function forget_entry(user)
-  redis.call('HDEL', ENTERED, user)
-  redis.call('ZREM', ENTERED_UNTIL, user)
-end
+local function forget_entry(user) redis.call('HDEL', ENTERED, user) end
 
 -- How many more may be inside.
 local function room(item, inside)
@@ -186,29 +204,49 @@ local function oldest_slice(now, seconds)
   return math.max(0, math.floor(math.max(0, now - seconds * 1000) / SLICE_MS))
 end
 
--- A function that tells whether a number was seen since slice `oldest`. KEYS[17] is the slice
--- `first_key`, the keys after it are the following slices.
+-- Who was seen since slice `oldest`. KEYS[17] is the slice `first_key`, the keys after it are the
+-- following slices. Returns a function that tells it of one number; one that tells whether all were
+-- from one number to another, and rather says no than looks long; and from where on everybody counts as
+-- seen.
 local function seen_since(oldest, first_key)
   local fresh, pages = fresh_from(oldest), {}
   local function slices_of(page)
-    local slices = {}
-    for k = SLICES + oldest - first_key, #KEYS do
-      slices[#slices + 1] = redis.call('HGET', KEYS[k], txt(page)) or nil
+    if not pages[page] then
+      local slices = {}
+      for k = SLICES + oldest - first_key, #KEYS do
+        slices[#slices + 1] = redis.call('HGET', KEYS[k], txt(page)) or nil
+      end
+      pages[page] = slices
     end
-    return slices
+    return pages[page]
   end
-  return function(number)
+  local function seen(number)
     if number >= fresh then return true end
     local page = math.floor(number / PAGE)
-    pages[page] = pages[page] or slices_of(page)
     local offset = number - page * PAGE
     local at, mask = math.floor(offset / 8) + 1, 2 ^ (offset % 8)
-    for _, bits in ipairs(pages[page]) do
+    for _, bits in ipairs(slices_of(page)) do
       local byte = string.byte(bits, at)
       if byte and bit.band(byte, mask) ~= 0 then return true end
     end
     return false
-  end, fresh
+  end
+  local function all_seen(first, last)
+    if first >= fresh then return true end
+    local page = math.floor(first / PAGE)
+    if math.floor(last / PAGE) ~= page then return false end
+    local slices, from, to = slices_of(page), first % PAGE, last % PAGE
+    local first_at, last_at = math.floor(from / 8), math.floor(to / 8)
+    for at = first_at, last_at do
+      -- Numbers of a byte before the first and behind the last are not asked for.
+      local byte = at == first_at and 2 ^ (from % 8) - 1 or 0
+      if at == last_at then byte = bit.bor(byte, 256 - 2 ^ (to % 8 + 1)) end
+      for _, bits in ipairs(slices) do byte = bit.bor(byte, string.byte(bits, at + 1) or 0) end
+      if byte ~= 255 then return false end
+    end
+    return true
+  end
+  return seen, all_seen, fresh
 end
 
 -- How a number ended, as far as it is remembered.

@@ -23,6 +23,6 @@ elseif has_lost(item, user, number, now) then
 else
   return 0
 end
-enter(user, txt(number), at, (expires - at) / 1000)
+enter(user, txt(number), expires)
 write_down(at, item.id)
 return 1

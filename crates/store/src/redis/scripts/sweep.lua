@@ -13,7 +13,7 @@ local limit = grace + tonumber(item.missedKeepSeconds)
 local oldest = oldest_slice(now, limit)
 if oldest < tonumber(ARGV[5]) then return {'slices', limit} end
 
-local seen, fresh = seen_since(oldest, tonumber(ARGV[5]))
+local seen, _, fresh = seen_since(oldest, tonumber(ARGV[5]))
 local people = redis.call('ZRANGEBYSCORE', WAITING, cursor, '+inf', 'WITHSCORES', 'LIMIT', 0, chunk)
 local abandoned, next_cursor = 0, 0
 for i = 1, #people, 2 do
