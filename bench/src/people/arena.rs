@@ -5,21 +5,19 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use daegi_domain::{
-    ItemChange, ItemId, ItemName, Millis, Number, Policy, SeenPage, Settings, Ticket, TicketKeys,
-    UserId,
-};
+use daegi_domain::{Settings, TicketKeys};
 use daegi_runtime::Clock;
-use daegi_store::{Joined, PolicyChange, RedisStore, Store};
+use daegi_store::{RedisStore, Store};
 use daegi_testkit::{Process, Redis, free_port};
 use serde_json::{Value, json};
 
+use super::line::Line;
 use super::wrk;
 
 /// As many as a fleet has by default.
-const STORE_PARTITIONS: u16 = 16;
-/// How many people join in one call.
-const TOGETHER: usize = 1_000;
+pub(super) const STORE_PARTITIONS: u16 = 16;
+/// How many batches of events are forgotten in one call.
+const TOGETHER: u32 = 1_000;
 /// How often a process is asked whether it answers yet.
 const GLANCE: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -48,12 +46,6 @@ pub(crate) struct Arena {
 pub(super) struct Server {
     process: Process,
     pub(super) address: String,
-}
-
-/// People who wait in one line, with their numbers.
-pub(super) struct Line {
-    pub(super) item: ItemId,
-    pub(super) tickets: Vec<Ticket>,
 }
 
 impl Arena {
@@ -97,28 +89,7 @@ impl Arena {
 
     /// A line in which so many people wait, unless somebody made it before.
     pub(super) async fn line(&self, name: &str, people: usize) -> anyhow::Result<Line> {
-        let item = ItemId::parse(name)?;
-        let policy = Policy { grace_seconds: 0, ..Policy::default() };
-        let change = ItemChange {
-            id: item.clone(),
-            name: ItemName::parse("A concert")?,
-            stock: u32::MAX,
-            enabled: true,
-            version: None,
-            policy: Some(policy),
-        };
-        self.store.put_item(&change, now()).await?;
-        let mut tickets = Vec::with_capacity(people);
-        let users: Result<Vec<_>, _> =
-            (0..people).map(|person| UserId::parse(&format!("u{person:09}"))).collect();
-        for users in users?.chunks(TOGETHER) {
-            let joined = self.store.join(&item, users, &SETTINGS, now()).await?;
-            for (joined, user) in joined.into_iter().zip(users) {
-                let number = place(&joined)?;
-                tickets.push(Ticket { item: item.clone(), user: user.clone(), number });
-            }
-        }
-        Ok(Line { item, tickets })
+        Line::fill(&self.store, name, people).await
     }
 
     /// Takes a line away. Redis frees its memory in the background, which is waited for: it would
@@ -148,19 +119,11 @@ impl Arena {
         Ok(json!({ "daegi": daegi, "redis": redis, "wrk": wrk }))
     }
 
-    /// Another policy for a line.
-    pub(super) async fn set_policy(&self, item: &ItemId, policy: &Policy) -> anyhow::Result<()> {
-        let revision = self.store.item(item).await?.context("no item")?.revision;
-        let changed = self.store.set_policy(item, policy, revision).await?;
-        ensure!(matches!(changed, PolicyChange::Changed(_)), "{changed:?}");
-        Ok(())
-    }
-
     /// Forgets all events, for which nobody waits here.
     pub(super) async fn empty_outbox(&self) -> anyhow::Result<()> {
         for partition in 0..self.store.partitions() {
             loop {
-                let batches = self.store.outbox_read(partition, None, TOGETHER as u32).await?;
+                let batches = self.store.outbox_read(partition, None, TOGETHER).await?;
                 if batches.is_empty() {
                     break;
                 }
@@ -219,37 +182,6 @@ impl Server {
         ensure!(fields.len() > 12, "no times");
         // utime and stime, in hundredths of a second on every Linux there is.
         Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / 100.0)
-    }
-}
-
-impl Line {
-    /// The addresses of at most `count` people, spread over the whole line.
-    pub(super) fn addresses(&self, keys: &TicketKeys, count: usize) -> Vec<String> {
-        let step = (self.tickets.len() / count).max(1);
-        let spread = self.tickets.iter().step_by(step).take(count);
-        spread.map(|ticket| address(&self.item, &keys.token(ticket))).collect()
-    }
-
-    /// Everybody asked at this moment.
-    pub(super) async fn was_seen(&self, arena: &Arena, at: Millis) -> anyhow::Result<()> {
-        let pages = SeenPage::of(self.tickets.iter().map(|ticket| ticket.number));
-        Ok(arena.store.mark_seen(&self.item, &pages, at).await?)
-    }
-
-    /// Where people join.
-    pub(super) fn door(&self) -> String {
-        format!("/api/v1/item/{}/waiting-queue", self.item)
-    }
-}
-
-fn address(item: &ItemId, token: &str) -> String {
-    format!("/api/v1/item/{item}/waiting-queue/{token}")
-}
-
-fn place(joined: &Joined) -> anyhow::Result<Number> {
-    match joined {
-        Joined::At { number, .. } => Ok(*number),
-        Joined::Refused(refusal) => anyhow::bail!("refused: {refusal:?}"),
     }
 }
 

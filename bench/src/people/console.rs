@@ -14,8 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::Options;
-use super::arena::{Arena, Line, SETTINGS};
+use super::arena::{Arena, SETTINGS};
 use super::latency::part;
+use super::line::Line;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 

@@ -1,18 +1,15 @@
-//! What a poll and a join take in instructions, counted by callgrind. A count is the same on a busy
-//! machine as on a quiet one, so it tells what a change of the code gained when a clock cannot. The
-//! kernel's part, which is the larger one of a small answer, is not in it. Callgrind's processor has no
+//! What a poll and a join take in instructions, which tells what a change of the code gained. The
+//! kernel's part, which is not counted, is the larger one of a small answer. Callgrind's processor has no
 //! instructions for SHA-256, so that the MAC of a token takes some 7,000 here and a few hundred elsewhere.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
-use super::THOUSAND;
 use super::arena::{Arena, Server};
 use super::moving::Moving;
 use super::wrk::{Joins, Load, Polls};
+use super::{THOUSAND, callgrind};
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
@@ -22,8 +19,7 @@ const SECONDS: u32 = 5;
 const WARM_UP: u32 = 1;
 
 pub(super) async fn instructions(arena: &Arena) -> anyhow::Result<Vec<Figure>> {
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
-        progress("VALGRIND IS MISSING: instructions are not counted");
+    if !callgrind::is_there("instructions are not counted") {
         return Ok(Vec::new());
     }
     let moving = Moving::fill(arena, "counted", THOUSAND).await?;
@@ -61,7 +57,9 @@ struct Counted {
 impl Counted {
     async fn start(command: impl Fn(&str) -> anyhow::Result<Command>) -> anyhow::Result<Self> {
         let directory = TempDir::new()?;
-        let server = Server::start(|address| Ok(watched(&command(address)?, directory.path())))?;
+        let server = Server::start(|address| {
+            Ok(callgrind::watched(&command(address)?, &[], directory.path()))
+        })?;
         server.answers("/.well-known/jwks.json").await?;
         Ok(Self { server, directory })
     }
@@ -71,50 +69,11 @@ impl Counted {
         &self,
         load: impl Future<Output = anyhow::Result<Load>>,
     ) -> anyhow::Result<f64> {
-        self.control(&["-i", "on"])?;
+        callgrind::control(self.server.id(), &["-i", "on"])?;
         let load = load.await?;
-        self.control(&["-i", "off"])?;
-        self.control(&["-d"])?;
-        Ok(self.take_dump()? / load.requests)
+        callgrind::control(self.server.id(), &["-i", "off"])?;
+        callgrind::control(self.server.id(), &["-d"])?;
+        let counted: f64 = callgrind::take_counts(self.directory.path())?.iter().sum();
+        Ok(counted / load.requests)
     }
-
-    fn control(&self, what: &[&str]) -> anyhow::Result<()> {
-        let told = Command::new("callgrind_control")
-            .args(what)
-            .arg(self.server.id().to_string())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()?;
-        ensure!(told.success(), "callgrind_control {what:?} failed");
-        Ok(())
-    }
-
-    /// What was counted since the last dump, which begins a new count.
-    fn take_dump(&self) -> anyhow::Result<f64> {
-        let mut total = 0.0;
-        for dump in std::fs::read_dir(self.directory.path())? {
-            let path = dump?.path();
-            let text = std::fs::read_to_string(&path)?;
-            std::fs::remove_file(&path)?;
-            let count = text.lines().find_map(|line| line.strip_prefix("totals: "));
-            total += count.map_or(Ok(0.0), str::parse::<f64>).context("no count")?;
-        }
-        Ok(total)
-    }
-}
-
-/// The same command under callgrind, which begins without counting.
-fn watched(command: &Command, directory: &Path) -> Command {
-    let mut watched = Command::new("valgrind");
-    watched
-        .args(["--tool=callgrind", "--instr-atstart=no", "--quiet"])
-        .arg(format!("--callgrind-out-file={}", directory.join("count").display()))
-        .arg(command.get_program())
-        .args(command.get_args());
-    for (name, value) in command.get_envs() {
-        if let Some(value) = value {
-            watched.env(name, value);
-        }
-    }
-    watched
 }

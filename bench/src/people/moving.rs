@@ -11,7 +11,8 @@ use daegi_store::{Epoch, Store};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
-use super::arena::{Arena, Line, Server, now};
+use super::arena::{Arena, Server, now};
+use super::line::Line;
 use crate::report::progress;
 
 /// One of so many was let in, and one of so many has left.
@@ -43,7 +44,7 @@ impl Moving {
             tokens_per_tick: Some(u32::try_from(part)?),
             ..Policy::default()
         };
-        arena.set_policy(&line.item, &policy).await?;
+        line.set_policy(&arena.store, &policy).await?;
         let stay = line.tickets.split_off(part);
         // One of eleven, which leaves ten of twelve who came.
         let (leave, stay): (Vec<_>, Vec<_>) =

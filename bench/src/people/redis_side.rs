@@ -22,10 +22,10 @@ pub(super) async fn memory(arena: &Arena, people: usize) -> anyhow::Result<Vec<F
     progress("filling a line, to weigh it");
     let before = arena.info("memory", "used_memory").await?;
     let line = arena.line("scales", people).await?;
-    arena.set_policy(&line.item, &Policy::default()).await?;
+    line.set_policy(&arena.store, &Policy::default()).await?;
     let now = now();
     for ago in (0..SLICES).rev() {
-        line.was_seen(arena, now - ago * SLICE_MS).await?;
+        line.was_seen(&arena.store, now - ago * SLICE_MS).await?;
     }
     let each = (arena.info("memory", "used_memory").await? - before) / people as f64;
     arena.store.reset(&line.item, now).await?;

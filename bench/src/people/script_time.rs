@@ -4,45 +4,47 @@
 //! calls that let a line in and empty the outbox are the same in every round, so what a call itself
 //! takes comes back in each, as when a table of Redis doubles; its median over the rounds is judged.
 
-use anyhow::{Context, ensure};
-use daegi_domain::Policy;
-use daegi_store::{CHUNK, Store};
+use anyhow::Context;
+use daegi_store::CHUNK;
 use redis::aio::MultiplexedConnection;
 
-use super::Options;
 use super::admissions::{TOO_LONG, longest};
-use super::arena::{Arena, LATER, now};
+use super::arena::Arena;
+use super::gate::{CALLS, Gate};
 use super::treadmill::{Treadmill, by_chance};
+use super::{Options, script_count};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
-/// All are let in, a call after the other.
-const PEOPLE: u32 = 200_000;
-/// So many batches of the outbox are read at once, as by the relay.
-const BATCHES: u32 = 10;
-
-pub(super) async fn of_a_leader(arena: &Arena, options: &Options) -> anyhow::Result<[Figure; 2]> {
+pub(super) async fn of_a_leader(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let (mut rounds, mut treadmill) = (Vec::new(), Treadmill::new());
     for _ in 0..options.rounds {
         let took = of_one_line(arena, &mut treadmill).await?;
         progress(&format!("scripts: {:.1} ms at most", most(&took)));
         rounds.push(took);
     }
-    Ok([call_by_call(&rounds), against_the_machine(&rounds.concat(), &treadmill)])
+    let medians = medians(&rounds);
+    let typical = median(medians[..CALLS].to_vec());
+    let mut figures = vec![call_by_call(&rounds, &medians, typical)];
+    figures.extend(script_count::longest(typical).await?);
+    figures.push(against_the_machine(&rounds.concat(), &treadmill));
+    Ok(figures)
 }
 
-/// What a call takes that comes back in every round.
-fn call_by_call(rounds: &[Vec<f64>]) -> Figure {
+/// What each call takes that comes back in every round.
+fn medians(rounds: &[Vec<f64>]) -> Vec<f64> {
     let calls = rounds.iter().map(Vec::len).min().unwrap_or_default();
     let of_call = |call| median(rounds.iter().map(|took| took[call]).collect());
-    let medians: Vec<f64> = (0..calls).map(of_call).collect();
-    let admissions = medians[..(PEOPLE / CHUNK) as usize].to_vec();
-    Figure::new("longest script of a leader", most(&medians), "ms", Goal::Most(TOO_LONG))
+    (0..calls).map(of_call).collect()
+}
+
+fn call_by_call(rounds: &[Vec<f64>], medians: &[f64], typical: f64) -> Figure {
+    Figure::new("longest script of a leader", most(medians), "ms", Goal::Most(TOO_LONG))
         .with(format!(
-            "each of {calls} calls by its median over the rounds; {:.2} ms for {CHUNK} people; \
+            "each of {} calls by its median over the rounds; {typical:.2} ms for {CHUNK} people; \
              single rounds by their longest call",
-            median(admissions)
+            medians.len()
         ))
         .over(rounds.iter().map(|took| most(took)).collect())
 }
@@ -68,34 +70,15 @@ fn against_the_machine(took: &[f64], treadmill: &Treadmill) -> Figure {
 /// What each of the calls took that let everybody in and told of it, in milliseconds. They take turns
 /// with the treadmill.
 async fn of_one_line(arena: &Arena, treadmill: &mut Treadmill) -> anyhow::Result<Vec<f64>> {
-    let line = arena.line("gate", PEOPLE as usize).await?;
-    arena.set_policy(&line.item, &Policy::default()).await?;
-    line.was_seen(arena, now() + LATER).await?;
-    let (epoch, round) = (arena.store.begin_term(0).await?, now() + LATER);
-    let (mut left, mut took) = (PEOPLE, Vec::new());
+    let gate = Gate::fill(&arena.store).await?;
+    let mut took = Vec::new();
     let mut clock = Clock::start(arena).await?;
-    while left > 0 {
-        let done = arena.store.admit(epoch, &line.item, left, 0, u64::MAX, round).await?;
-        ensure!(done.admitted == left.min(CHUNK), "not everybody was let in: {done:?}");
+    gate.open(async || {
         took.push(clock.lap().await?);
         treadmill.step();
-        left -= done.admitted;
-    }
-    for partition in 0..arena.store.partitions() {
-        loop {
-            let batches = arena.store.outbox_read(partition, None, BATCHES).await?;
-            took.push(clock.lap().await?);
-            treadmill.step();
-            if batches.is_empty() {
-                break;
-            }
-            let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
-            arena.store.outbox_ack(partition, &ids).await?;
-            took.push(clock.lap().await?);
-            treadmill.step();
-        }
-    }
-    arena.store.purge(&line.item).await?;
+        Ok(())
+    })
+    .await?;
     Ok(took)
 }
 
@@ -128,6 +111,6 @@ impl Clock {
     }
 }
 
-fn most(of: &[f64]) -> f64 {
+pub(super) fn most(of: &[f64]) -> f64 {
     of.iter().copied().fold(0.0, f64::max)
 }

@@ -5,7 +5,8 @@ use std::time::Instant;
 use daegi_domain::{Number, Policy};
 use daegi_store::{DepartedCursor, Epoch, Store};
 
-use super::arena::{Arena, LATER, Line, now};
+use super::arena::{Arena, LATER, now};
+use super::line::Line;
 use super::{HUNDRED_THOUSAND, Options, THOUSAND};
 use crate::duel::median;
 use crate::figure::Figure;
@@ -54,8 +55,8 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
 async fn alive(arena: &Arena, people: usize) -> anyhow::Result<Line> {
     progress(&format!("filling a line with {people} people"));
     let line = arena.line(&format!("size-{people}"), people).await?;
-    arena.set_policy(&line.item, &Policy::default()).await?;
-    line.was_seen(arena, now() + LATER).await?;
+    line.set_policy(&arena.store, &Policy::default()).await?;
+    line.was_seen(&arena.store, now() + LATER).await?;
     Ok(line)
 }
 

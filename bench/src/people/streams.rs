@@ -18,9 +18,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::Options;
-use super::arena::{Arena, Line, SETTINGS, Server, now};
+use super::arena::{Arena, SETTINGS, Server, now};
 use super::ear::{Channel, Heard, What};
 use super::latency::part;
+use super::line::Line;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
@@ -129,7 +130,7 @@ impl Audience {
         let per_tick = u32::try_from(line.tickets.len() / TICKS)?;
         let policy =
             Policy { grace_seconds: 60, tokens_per_tick: Some(per_tick), ..Policy::default() };
-        arena.set_policy(&line.item, &policy).await?;
+        line.set_policy(&arena.store, &policy).await?;
         let proxy = RedisProxy::start(arena.redis.port()).await?;
         let pod = Arena::pod(&proxy.url())?;
         let addresses = line.addresses(&arena.keys, line.tickets.len());
