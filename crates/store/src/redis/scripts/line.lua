@@ -59,7 +59,7 @@ local function inside_count() return redis.call('HLEN', ENTERED) + #entering / 2
 
 -- Writes who is inside and until when. The times are kept by group: people who are let in together
 -- expire together, so that a hundred of them cost one element of a sorted set. Who leaves stays in the
--- group, and is passed over when its time has come.
+-- group, and is passed over when its time has come. Numbers in `entering` become entries.
 local function write_entries(now)
   local users, times = {}, ':' .. txt(now) .. ':' .. txt(entering_until)
   for i = 1, #entering, 2 do
@@ -74,8 +74,8 @@ local function write_entries(now)
 end
 
 -- Writes what close() and enter() collected: entries, counters, memory of ends, the outbox. A command
--- for each person would cost more than all the rest. Events
--- of a leader's script say in which term they happened.
+-- for each person would cost more than all the rest. Events of a leader's script say in which term
+-- they happened.
 local function write_down(now, id, epoch)
   epoch = epoch or ''
   if #closed > 0 then
