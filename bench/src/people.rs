@@ -22,8 +22,10 @@ mod redis_side;
 mod script_count;
 mod script_time;
 mod sizes;
+mod slow_log;
 mod streams;
 mod treadmill;
+mod turns;
 mod wrk;
 
 use std::path::PathBuf;

@@ -7,8 +7,8 @@ use daegi_store::{CHUNK, Epoch, RedisStore, Store};
 use super::arena::{LATER, now};
 use super::line::Line;
 
-/// All are let in.
-const PEOPLE: u32 = 200_000;
+/// Everybody at once, in one line: the worst case for one script and one partition.
+pub(super) const PEOPLE: u32 = 200_000;
 /// So many calls do that.
 pub(super) const CALLS: usize = (PEOPLE / CHUNK) as usize;
 /// So many batches of the outbox are read at once, as by the relay.

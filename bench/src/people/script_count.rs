@@ -11,11 +11,11 @@ use daegi_store::{CHUNK, RedisStore};
 use daegi_testkit::free_port;
 use tempfile::TempDir;
 
-use super::admissions::TOO_LONG;
 use super::arena::{SETTINGS, STORE_PARTITIONS, Server};
 use super::callgrind;
 use super::gate::{CALLS, Gate};
 use super::script_time::most;
+use super::slow_log::TOO_LONG;
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
