@@ -62,7 +62,7 @@ pub(super) async fn watch(arena: &Arena, options: &Options) -> anyhow::Result<Ve
             part(&one, 1.0),
         )),
         Figure::new(
-            "console, Redis commands with fifty viewers vs one",
+            "console, Redis commands, fifty viewers vs one",
             (with_many - idle) / (with_one - idle),
             "",
             Goal::Most(2.0),
