@@ -68,7 +68,7 @@ impl Inside {
     }
 
     /// Takes out whoever's time is up: by groups, the earliest first and then by name, as many as hold
-    /// no more than `limit` people.
+    /// no more than `limit` people, which is at least one group.
     pub(super) fn due(&mut self, now: Millis, limit: u32) -> Due {
         let mut due = Due::default();
         while let Some((until, users)) = self.groups.first().filter(|(until, _)| *until <= now) {

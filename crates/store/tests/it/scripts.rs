@@ -60,6 +60,14 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }
 
+/// Both are let in, in the term 7.
+async fn let_in(connection: &mut redis::aio::MultiplexedConnection) -> Value {
+    let () = connection.set(&keys()[14], "7").await.unwrap();
+    let args = admit_args("7");
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    call(connection, &line_script!("admit"), &args).await.unwrap()
+}
+
 fn admit_args(epoch: &str) -> [String; 7] {
     let text = |number: u64| number.to_string();
     [epoch.into(), "5".into(), "100".into(), text(NOW), "500".into(), text(SLICE - 4), "0".into()]
@@ -70,12 +78,8 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     let Some(server) = daegi_testkit::redis_or_loud().await else { return };
     let mut connection = server.connection().await.unwrap();
     two_people(&mut connection).await;
-    let fence = &keys()[14];
-    let () = connection.set(fence, "7").await.unwrap();
     let (now, chunk) = (NOW.to_string(), "500");
-    let args = admit_args("7");
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let_in(&mut connection).await;
     let number = (BASE + 1).to_string();
     let close = [now.as_str(), "kim", &number, "C", "entered", "45000"];
     call(&mut connection, &line_script!("close"), &close).await.unwrap();
@@ -119,10 +123,7 @@ async fn entry_and_event_are_written_in_one_step() {
     let Some(server) = daegi_testkit::redis_or_loud().await else { return };
     let mut connection = server.connection().await.unwrap();
     two_people(&mut connection).await;
-    let () = connection.set(&keys()[14], "7").await.unwrap();
-    let args = admit_args("7");
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let answer = call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let answer = let_in(&mut connection).await;
     let answer: Vec<u64> = redis::from_redis_value(answer).unwrap();
     assert_eq!(answer, [2, 0, 3, 0, 0], "admitted, missed, remaining, more, outbox full");
     let entered: u64 = connection.hlen(&keys()[5]).await.unwrap();
@@ -151,10 +152,7 @@ async fn times_that_an_older_version_kept_by_person_are_groups_of_one() {
     let Some(server) = daegi_testkit::redis_or_loud().await else { return };
     let mut connection = server.connection().await.unwrap();
     two_people(&mut connection).await;
-    let () = connection.set(&keys()[14], "7").await.unwrap();
-    let args = admit_args("7");
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let_in(&mut connection).await;
     let groups: Vec<String> = connection.zrange(&keys()[6], 0, -1).await.unwrap();
     assert_eq!(groups, ["kim lee"]);
     let () = connection.del(&keys()[6]).await.unwrap();
@@ -172,10 +170,7 @@ async fn a_line_that_retires_forgets_groups_that_everybody_has_left() {
     let Some(server) = daegi_testkit::redis_or_loud().await else { return };
     let mut connection = server.connection().await.unwrap();
     two_people(&mut connection).await;
-    let () = connection.set(&keys()[14], "7").await.unwrap();
-    let args = admit_args("7");
-    let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    call(&mut connection, &line_script!("admit"), &args).await.unwrap();
+    let_in(&mut connection).await;
     let now = NOW.to_string();
     for (who, number) in [("kim", BASE + 1), ("lee", BASE + 2)] {
         let close = [now.as_str(), who, &number.to_string(), "C", "entered", "45000"];

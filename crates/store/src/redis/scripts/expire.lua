@@ -10,15 +10,15 @@ if not item.id then
 end
 if item.removed == '0' then item = notice_loss(item.run, now, tonumber(ARGV[5])) or item end
 
--- Takes the groups whose time is up, as many as hold no more than so many people. Returns those people
--- and whether groups are left.
+-- Takes the groups whose time is up, as many as hold no more than so many people, and at least one.
+-- Returns those people and whether groups are left.
 local function due_groups(most)
   local people, groups = {}, {}
   while true do
     local group = redis.call('ZRANGEBYSCORE', ENTERED_UNTIL, '-inf', now, 'LIMIT', #groups, 1)[1]
     local names = {}
     for user in string.gmatch(group or '', '%S+') do names[#names + 1] = user end
-    if not group or #people + #names > most then
+    if not group or (#groups > 0 and #people + #names > most) then
       if #groups > 0 then redis.call('ZREM', ENTERED_UNTIL, unpack(groups)) end
       return people, group ~= nil
     end
