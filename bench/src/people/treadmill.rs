@@ -21,7 +21,7 @@ const SCRIPT: &str = "local place = tonumber(ARGV[1]) \
 const KEY: &str = "{p00}treadmill";
 /// As much memory as a line of 200,000 people needs, about.
 const BITS: u64 = 64 << 23;
-/// So many bits take not quite as long as letting a hundred people in.
+/// So many bits take about as long as letting a hundred people in.
 const STEPS: u32 = 300;
 /// So many calls tell what one takes.
 const TRIALS: usize = 500;
