@@ -10,6 +10,7 @@ mod callgrind;
 mod console;
 mod count;
 mod ear;
+mod full_load;
 mod gate;
 mod joins;
 mod latency;
@@ -25,7 +26,6 @@ mod sizes;
 mod slow_log;
 mod streams;
 mod treadmill;
-mod turns;
 mod wrk;
 
 use std::path::PathBuf;

@@ -11,7 +11,7 @@ use daegi_store::{RedisStore, SharedStore, Store};
 use super::arena::{Arena, LATER, SETTINGS, now};
 use super::gate::{CALLS, PEOPLE};
 use super::line::Line;
-use super::{Options, script_time, slow_log, turns};
+use super::{Options, full_load, script_time, slow_log};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -54,7 +54,7 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
         .over(rates),
     ];
     figures.extend(script_time::of_a_leader(arena, options).await?);
-    figures.push(turns::at_full_load(arena, &leader, options).await?);
+    figures.push(full_load::in_turns(arena, &leader, options).await?);
     Ok(figures)
 }
 

@@ -14,7 +14,7 @@ use super::treadmill::{Treadmill, by_chance};
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
 
-pub(super) async fn at_full_load(
+pub(super) async fn in_turns(
     arena: &Arena,
     leader: &Leader<'_>,
     options: &Options,
