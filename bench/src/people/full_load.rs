@@ -43,7 +43,7 @@ pub(super) async fn in_turns(
     ensure!(walked > calls / 2, "{walked} steps are too few beside {calls} calls");
     treadmill.remove().await?;
     let goal = by_chance(steps.len(), calls as f64 / (calls + walked) as f64);
-    Ok(Figure::new("… over 5 ms at full load", scripts.len() as f64, "", Goal::Most(goal as f64))
+    Ok(Figure::new("… over 5 ms, beside steady work", scripts.len() as f64, "", Goal::Most(goal as f64))
         .with(format!(
             "of {calls} by the clock{}; in turns with them, in the same Redis, {walked} scripts of \
              {typical:.2} ms that always do the same, of which {} took over 5 ms{}: not more often, but for \
