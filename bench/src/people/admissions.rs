@@ -11,54 +11,74 @@ use daegi_store::{RedisStore, SharedStore, Store};
 use super::arena::{Arena, LATER, SETTINGS, now};
 use super::gate::{CALLS, PEOPLE};
 use super::line::Line;
-use super::{Options, full_load, script_time, slow_log};
+use super::one_core::OneCore;
+use super::slow_log::{self, Slow};
+use super::{Options, full_load, script_time};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
+
+const RATE: &str = "admissions through one leader, outbox included";
 
 /// How often the outbox is looked at until it is empty. Looking all the time would take the core
 /// that Redis needs.
 const GLANCE: Duration = Duration::from_millis(1);
 
 pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
-    let mut connection = arena.redis.connection().await?;
     let leader = Leader::new(arena).await?;
-    let (mut rates, mut slow) = (Vec::new(), Vec::new());
+    let (mut together, mut apart) = (Rounds::default(), Rounds::default());
     for round in 0..=options.rounds {
-        let line = leader.line(&format!("door-{round}")).await?;
-        slow_log::watch(&mut connection).await?;
-        let took = leader.let_in().await?;
-        let too_long = slow_log::read(&mut connection).await?;
-        arena.remove(line).await?;
-        let rate = f64::from(PEOPLE) / took.as_secs_f64();
-        progress(&format!("admissions: {PEOPLE} people, {rate:.0}/s"));
+        let on_two_cores = leader.serve(&format!("two-cores-{round}")).await?;
+        let one_core = OneCore::share(arena.of_a_leader().await?)?;
+        let on_one_core = leader.serve(&format!("one-core-{round}")).await?;
+        drop(one_core);
+        // The first round of each finds everything cold.
         if round > 0 {
-            rates.push(rate);
-            slow.extend(too_long);
+            apart.push(on_two_cores);
+            together.push(on_one_core);
         }
     }
     let mut figures = vec![
-        Figure::new(
-            "admissions through one leader, outbox included",
-            median(rates.clone()),
-            "/s",
-            Goal::Least(80_000.0),
-        )
-        .with("one line, all of them seen lately; written to the outbox, read and removed again")
-        .over(rates),
+        Figure::new(RATE, median(together.rates.clone()), "/s", Goal::Least(80_000.0))
+            .with(
+                "one line, all of them seen lately; written to the outbox, read and removed again; Redis, \
+                 leader and relay share a core",
+            )
+            .over(together.rates),
+        Figure::new("… with a core each", median(apart.rates.clone()), "/s", Goal::None)
+            .with(format!(
+                "the same in turns; {} of {} scripts over 5 ms by the clock{}",
+                apart.slow.len(),
+                CALLS * options.rounds,
+                slow_log::longest(&apart.slow),
+            ))
+            .over(apart.rates),
     ];
     figures.extend(script_time::of_a_leader(arena, options).await?);
     figures.push(full_load::in_turns(arena, &leader, options).await?);
     figures.push(
-        Figure::new("… over 5 ms by the clock", slow.len() as f64, "", Goal::Most(0.0)).with(
-            format!(
+        Figure::new("… over 5 ms by the clock", together.slow.len() as f64, "", Goal::Most(0.0))
+            .with(format!(
                 "of {} while the rate was measured, with nothing beside them{}",
                 CALLS * options.rounds,
-                slow_log::longest(&slow),
-            ),
-        ),
+                slow_log::longest(&together.slow),
+            )),
     );
     Ok(figures)
+}
+
+/// What rounds have told.
+#[derive(Default)]
+struct Rounds {
+    rates: Vec<f64>,
+    slow: Vec<Slow>,
+}
+
+impl Rounds {
+    fn push(&mut self, (rate, slow): (f64, Vec<Slow>)) {
+        self.rates.push(rate);
+        self.slow.extend(slow);
+    }
 }
 
 /// A leader with its relay, as fast as both can.
@@ -72,6 +92,19 @@ impl<'a> Leader<'a> {
         let store =
             RedisStore::open(&arena.redis.url(), arena.store.partitions(), SETTINGS).await?;
         Ok(Self { arena, store: Arc::new(store) })
+    }
+
+    /// Lets a line in: how many people a second, and the scripts that took too long.
+    async fn serve(&self, name: &str) -> anyhow::Result<(f64, Vec<Slow>)> {
+        let mut connection = self.arena.redis.connection().await?;
+        let line = self.line(name).await?;
+        slow_log::watch(&mut connection).await?;
+        let took = self.let_in().await?;
+        let slow = slow_log::read(&mut connection).await?;
+        self.arena.remove(line).await?;
+        let rate = f64::from(PEOPLE) / took.as_secs_f64();
+        progress(&format!("admissions: {PEOPLE} people, {name}, {rate:.0}/s"));
+        Ok((rate, slow))
     }
 
     /// A line in which all are there and may be let in by one tick.
