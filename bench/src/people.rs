@@ -10,7 +10,6 @@ mod callgrind;
 mod console;
 mod count;
 mod ear;
-mod full_load;
 mod gate;
 mod joins;
 mod latency;
@@ -25,8 +24,8 @@ mod script_count;
 mod script_time;
 mod sizes;
 mod slow_log;
+mod standstill;
 mod streams;
-mod treadmill;
 mod wrk;
 
 use std::path::PathBuf;

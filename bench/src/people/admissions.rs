@@ -12,8 +12,10 @@ use super::arena::{Arena, LATER, SETTINGS, now};
 use super::gate::{CALLS, PEOPLE};
 use super::line::Line;
 use super::one_core::OneCore;
-use super::slow_log::{self, Slow};
-use super::{Options, full_load, script_time};
+use super::script_time::most;
+use super::slow_log::{self, Slow, TOO_LONG};
+use super::standstill::{Watch, own_times};
+use super::{Options, script_time};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -26,18 +28,22 @@ const GLANCE: Duration = Duration::from_millis(1);
 
 pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let leader = Leader::new(arena).await?;
-    let (mut together, mut apart) = (Rounds::default(), Rounds::default());
+    let (mut together, mut apart, mut own) = (Rounds::default(), Rounds::default(), Vec::new());
     for round in 0..=options.rounds {
         let on_two_cores = leader.serve(&format!("two-cores-{round}")).await?;
         let one_core = OneCore::share(arena.of_a_leader().await?)?;
+        let watch = one_core.as_ref().and_then(|_| Watch::start());
         let on_one_core = leader.serve(&format!("one-core-{round}")).await?;
+        let pauses = watch.map_or(Ok(Vec::new()), Watch::end)?;
         drop(one_core);
         // The first round of each finds everything cold.
         if round > 0 {
+            own.extend(own_times(&on_one_core.1, pauses));
             apart.push(on_two_cores);
             together.push(on_one_core);
         }
     }
+    let calls = CALLS * options.rounds;
     let mut figures = vec![
         Figure::new(RATE, median(together.rates.clone()), "/s", Goal::Least(80_000.0))
             .with(
@@ -46,25 +52,30 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
             )
             .over(together.rates),
         Figure::new("… with a core each", median(apart.rates.clone()), "/s", Goal::None)
-            .with(format!(
-                "the same in turns; {} of {} scripts over 5 ms by the clock{}",
-                apart.slow.len(),
-                CALLS * options.rounds,
-                slow_log::longest(&apart.slow),
-            ))
+            .with(format!("the same in turns; {} over 5 ms by the clock", told(&apart.slow, calls)))
             .over(apart.rates),
     ];
     figures.extend(script_time::of_a_leader(arena, options).await?);
-    figures.push(full_load::in_turns(arena, &leader, options).await?);
+    let too_long = own.iter().filter(|own| **own > TOO_LONG).count();
     figures.push(
-        Figure::new("… over 5 ms by the clock", together.slow.len() as f64, "", Goal::Most(0.0))
-            .with(format!(
-                "of {} while the rate was measured, with nothing beside them{}",
-                CALLS * options.rounds,
-                slow_log::longest(&together.slow),
-            )),
+        Figure::new("… over 5 ms while its core ran", too_long as f64, "", Goal::Most(0.0)).with(
+            format!(
+                "while the rate was measured; by the clock alone {}{}",
+                told(&together.slow, calls),
+                if own.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {:.1} ms at most while it ran", most(&own))
+                },
+            ),
+        ),
     );
     Ok(figures)
+}
+
+/// How many calls took too long, in words.
+fn told(slow: &[Slow], calls: usize) -> String {
+    format!("{} of {calls} scripts{}", slow.len(), slow_log::longest(slow))
 }
 
 /// What rounds have told.

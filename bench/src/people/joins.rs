@@ -12,6 +12,8 @@ use crate::report::progress;
 const FEW: f64 = 3.0;
 /// …or this part of what a script per join takes.
 const PART: f64 = 0.3;
+/// Joins differ more from round to round than anything else here: so many times as many rounds.
+const ROUNDS: usize = 2;
 /// How many bare writes go together where they do.
 const PIPELINE: usize = 64;
 
@@ -27,7 +29,7 @@ struct Costs {
 pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let mut loads: [Loads; CONTESTANTS] = Default::default();
     let mut costs = Costs::default();
-    for round in 0..=options.rounds {
+    for round in 0..=ROUNDS * options.rounds {
         let (each, used) = one_round(arena, options, round).await?;
         let alone = redis_side::cpu_of_lone_joins(arena, round).await?;
         let written = redis_side::cpu_of_bare_writes(arena, PIPELINE).await?;
@@ -55,7 +57,10 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
             .with(format!("{long:.0}/s of {bare:.0}/s; CPU {pod_cpu:.1} µs of {bare_cpu:.1} µs"))
             .over(at_big.ratios(at_bare)),
         Figure::ratio("join, long line vs 1,000 waiting", long / short, 0.90)
-            .with(format!("{long:.0}/s, {medium:.0}/s (about 100,000), {short:.0}/s"))
+            .with(format!(
+                "{long:.0}/s (about {}), {medium:.0}/s (about {HUNDRED_THOUSAND}), {short:.0}/s",
+                options.people
+            ))
             .over(at_big.ratios(at_small)),
     ];
     figures.extend(costs.figures());
@@ -63,15 +68,18 @@ pub(super) async fn compare(arena: &Arena, options: &Options) -> anyhow::Result<
 }
 
 /// A second of joins into each of three new lines and to the bare handler, and what the long line's
-/// cost Redis. Not longer, and new each time, or a line would not stay as long as it is; the second
-/// is as much too long afterwards as it is too short before.
+/// cost Redis. Not longer, and new each time, or a line would not stay as long as it is; the first two
+/// are as much too long afterwards as they are too short before.
 async fn one_round(
     arena: &Arena,
     options: &Options,
     round: usize,
 ) -> anyhow::Result<([Load; CONTESTANTS], f64)> {
-    let lengths =
-        [("crowd", options.people), ("medium", HUNDRED_THOUSAND * 3 / 4), ("short", THOUSAND)];
+    let lengths = [
+        ("crowd", options.people - options.people / 40),
+        ("medium", HUNDRED_THOUSAND * 3 / 4),
+        ("short", THOUSAND),
+    ];
     let mut lines = Vec::new();
     for (name, people) in lengths {
         lines.push(arena.line(&format!("{name}-{round}"), people).await?);

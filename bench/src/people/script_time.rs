@@ -1,6 +1,6 @@
 //! How long the scripts of a leader take, by Redis's own clock.
 //!
-//! A single call says little on a machine that others use, too (see [`super::full_load`]). But the
+//! A single call says little on a machine that others use, too (see [`super::standstill`]). But the
 //! calls that let a line in and empty the outbox are the same in every round, so what a call itself
 //! takes comes back in each, as when a table of Redis doubles; its median over the rounds is judged.
 

@@ -8,16 +8,11 @@ use redis::aio::MultiplexedConnection;
 pub(super) const TOO_LONG: f64 = 5.0;
 
 /// A call that took too long.
+#[derive(Debug)]
 pub(super) struct Slow {
+    /// In which it ended, by the time of day.
+    pub(super) second: f64,
     pub(super) milliseconds: f64,
-    words: Vec<String>,
-}
-
-impl Slow {
-    /// Whether it is a call of this script.
-    pub(super) fn runs(&self, script: &str) -> bool {
-        self.words.get(1).is_some_and(|hash| hash == script)
-    }
 }
 
 /// Begins anew.
@@ -29,20 +24,23 @@ pub(super) async fn watch(connection: &mut MultiplexedConnection) -> anyhow::Res
     Ok(redis::cmd("SLOWLOG").arg("RESET").query_async::<()>(connection).await?)
 }
 
-/// The calls that took too long since then.
+/// The scripts that took too long since then.
 pub(super) async fn read(connection: &mut MultiplexedConnection) -> anyhow::Result<Vec<Slow>> {
     let entries: Vec<Vec<Value>> =
         redis::cmd("SLOWLOG").arg("GET").arg(-1).query_async(connection).await?;
-    entries.into_iter().map(slow).collect()
+    entries.into_iter().filter_map(|entry| script(entry).transpose()).collect()
 }
 
-/// Of an entry's number, when it was, how long it took, and what it was.
-fn slow(entry: Vec<Value>) -> anyhow::Result<Slow> {
-    let mut parts = entry.into_iter().skip(2);
-    let took = parts.next().context("no duration")?;
-    let words = parts.next().context("no words")?;
-    let milliseconds = redis::from_redis_value::<f64>(took)? / 1_000.0;
-    Ok(Slow { milliseconds, words: redis::from_redis_value(words)? })
+/// Of an entry's number, when it was, how long it took, and what it was. Commands that a script calls are
+/// written down by themselves, too, and are no scripts.
+fn script(entry: Vec<Value>) -> anyhow::Result<Option<Slow>> {
+    let mut parts = entry.into_iter().skip(1);
+    let mut next = || parts.next().context("an entry has four parts at least");
+    let (second, took, words) = (next()?, next()?, next()?);
+    let milliseconds = redis::from_redis_value::<f64>(took)? / 1e3;
+    let slow = Slow { second: redis::from_redis_value(second)?, milliseconds };
+    let words: Vec<String> = redis::from_redis_value(words)?;
+    Ok(words.first().is_some_and(|word| word == "EVALSHA").then_some(slow))
 }
 
 /// The longest few of them, in words.
