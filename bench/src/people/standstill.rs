@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow};
 
@@ -76,19 +76,21 @@ fn comes_first() -> anyhow::Result<()> {
 }
 
 fn pauses(over: &AtomicBool) -> Vec<Pause> {
-    let (mut pauses, mut last) = (Vec::new(), seconds());
+    let (mut pauses, mut last) = (Vec::new(), Instant::now());
     while !over.load(Ordering::Relaxed) {
         thread::sleep(BEAT);
-        let (due, now) = (last + BEAT.as_secs_f64(), seconds());
-        if now - due > LATE {
-            pauses.push(Pause { began: due, ended: now });
+        // By the clock that never jumps: a jump is no pause.
+        let late = last.elapsed().saturating_sub(BEAT).as_secs_f64();
+        last = Instant::now();
+        if late > LATE {
+            let ended = time_of_day();
+            pauses.push(Pause { began: ended - late, ended });
         }
-        last = now;
     }
     pauses
 }
 
-fn seconds() -> f64 {
+fn time_of_day() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
