@@ -32,13 +32,13 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
     for round in 0..=options.rounds {
         let on_two_cores = leader.serve(&format!("two-cores-{round}")).await?;
         let one_core = OneCore::share(arena.of_a_leader().await?)?;
-        let watch = one_core.as_ref().and_then(|_| Watch::start());
+        let watch = Watch::start()?;
         let on_one_core = leader.serve(&format!("one-core-{round}")).await?;
-        let pauses = watch.map_or(Ok(Vec::new()), Watch::end)?;
+        let pauses = watch.end()?;
         drop(one_core);
         // The first round of each finds everything cold.
         if round > 0 {
-            own.extend(own_times(&on_one_core.1, pauses));
+            own.extend(own_times(&on_one_core.slow, pauses));
             apart.push(on_two_cores);
             together.push(on_one_core);
         }
@@ -56,29 +56,32 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
             .over(apart.rates),
     ];
     figures.extend(script_time::of_a_leader(arena, options).await?);
+    let clock = together.slow.len() as f64;
+    figures.push(
+        Figure::new("… over 5 ms by the clock", clock, "", Goal::Most(0.0))
+            .with(format!("{} while the rate was measured", told(&together.slow, calls))),
+    );
     let too_long = own.iter().filter(|own| **own > TOO_LONG).count();
     figures.push(
-        Figure::new("… over 5 ms while its core ran", too_long as f64, "", Goal::Most(0.0)).with(
-            format!(
-                "while the rate was measured; by the clock alone {}{}",
-                told(&together.slow, calls),
-                if own.is_empty() {
-                    String::new()
-                } else {
-                    format!(": {:.1} ms at most while it ran", most(&own))
-                },
-            ),
+        Figure::new("… less the pauses of its core", too_long as f64, "", Goal::Most(0.0)).with(
+            format!("of these, by a thread that no script holds up; {:.1} ms at most", most(&own)),
         ),
     );
     Ok(figures)
 }
 
-/// How many calls took too long, in words.
+/// How many scripts took too long, in words.
 fn told(slow: &[Slow], calls: usize) -> String {
     format!("{} of {calls} scripts{}", slow.len(), slow_log::longest(slow))
 }
 
-/// What rounds have told.
+/// What a round has told: how many people a second, and the scripts that took too long.
+struct Round {
+    rate: f64,
+    slow: Vec<Slow>,
+}
+
+/// The same of all of them.
 #[derive(Default)]
 struct Rounds {
     rates: Vec<f64>,
@@ -86,14 +89,14 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn push(&mut self, (rate, slow): (f64, Vec<Slow>)) {
-        self.rates.push(rate);
-        self.slow.extend(slow);
+    fn push(&mut self, round: Round) {
+        self.rates.push(round.rate);
+        self.slow.extend(round.slow);
     }
 }
 
 /// A leader with its relay, as fast as both can.
-pub(super) struct Leader<'a> {
+struct Leader<'a> {
     arena: &'a Arena,
     store: SharedStore,
 }
@@ -105,8 +108,8 @@ impl<'a> Leader<'a> {
         Ok(Self { arena, store: Arc::new(store) })
     }
 
-    /// Lets a line in: how many people a second, and the scripts that took too long.
-    async fn serve(&self, name: &str) -> anyhow::Result<(f64, Vec<Slow>)> {
+    /// Fills a line, lets it in and takes it away.
+    async fn serve(&self, name: &str) -> anyhow::Result<Round> {
         let mut connection = self.arena.redis.connection().await?;
         let line = self.line(name).await?;
         slow_log::watch(&mut connection).await?;
@@ -115,11 +118,11 @@ impl<'a> Leader<'a> {
         self.arena.remove(line).await?;
         let rate = f64::from(PEOPLE) / took.as_secs_f64();
         progress(&format!("admissions: {PEOPLE} people, {name}, {rate:.0}/s"));
-        Ok((rate, slow))
+        Ok(Round { rate, slow })
     }
 
     /// A line in which all are there and may be let in by one tick.
-    pub(super) async fn line(&self, name: &str) -> anyhow::Result<Line> {
+    async fn line(&self, name: &str) -> anyhow::Result<Line> {
         let line = self.arena.line(name, PEOPLE as usize).await?;
         let policy = Policy { tokens_per_tick: Some(PEOPLE), ..Policy::default() };
         line.set_policy(&self.arena.store, &policy).await?;
@@ -128,7 +131,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Lets everybody in who waits, and says how long it took until the outbox was empty again.
-    pub(super) async fn let_in(&self) -> anyhow::Result<Duration> {
+    async fn let_in(&self) -> anyhow::Result<Duration> {
         let epoch = self.store.begin_term(0).await?;
         let mut ticker = Ticker::new(self.store.clone(), epoch, u64::MAX);
         let relay = Relay::new(self.store.clone(), Outlet::Nowhere);

@@ -12,7 +12,7 @@ use crate::report::progress;
 const FEW: f64 = 3.0;
 /// …or this part of what a script per join takes.
 const PART: f64 = 0.3;
-/// Joins differ more from round to round than anything else here: so many times as many rounds.
+/// Joins differ more from round to round than polls do: so many times as many rounds.
 const ROUNDS: usize = 2;
 /// How many bare writes go together where they do.
 const PIPELINE: usize = 64;

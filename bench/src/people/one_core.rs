@@ -1,7 +1,6 @@
 //! Processes that share one core, so that the other is free for whatever else the machine does.
 //!
-//! Redis and a leader never work at the same time for one line: each waits for the other. On two cores each
-//! call wakes a core that sleeps, twice, and on a virtual machine that costs more than it gains.
+//! Redis and a leader hardly work at the same time for one line: each waits for the other.
 
 use std::process::{Command, Stdio};
 
@@ -17,18 +16,15 @@ pub(super) struct OneCore {
 }
 
 impl OneCore {
-    /// Nothing where that cannot be done, after one loud line.
-    pub(super) fn share(processes: Vec<u32>) -> anyhow::Result<Option<Self>> {
-        let Ok(told) = Command::new("taskset").args(["-cp", &own_id()]).output() else {
-            progress("TASKSET IS MISSING: Redis and the leader are not on one core");
-            return Ok(None);
-        };
+    pub(super) fn share(processes: Vec<u32>) -> anyhow::Result<Self> {
+        let own = std::process::id().to_string();
+        let told = Command::new("taskset").args(["-cp", &own]).output().context("taskset")?;
+        // A sentence that ends with the cores, as "0,1" or "0-3".
         let told = String::from_utf8(told.stdout)?;
-        let before = told.trim().rsplit(' ').next().context("taskset tells nothing")?.to_owned();
-        let shared = Self { processes, before };
-        let last = shared.before.rsplit([',', '-']).next().unwrap_or_default();
-        shared.place(last)?;
-        Ok(Some(shared))
+        let (_, before) = told.trim().rsplit_once(' ').context("taskset tells nothing")?;
+        let shared = Self { processes, before: before.to_owned() };
+        shared.place(before.rsplit([',', '-']).next().unwrap_or(before))?;
+        Ok(shared)
     }
 
     /// Puts every thread there is on these cores; later ones follow them.
@@ -50,8 +46,4 @@ impl Drop for OneCore {
             progress(&format!("NOT ALL CORES ARE USED ANY MORE: {error:#}"));
         }
     }
-}
-
-fn own_id() -> String {
-    std::process::id().to_string()
 }

@@ -2,7 +2,8 @@
 //!
 //! A machine that others use, too, takes a core away now and then, and whatever runs there is late. A
 //! thread of the highest priority that wakes there all the time tells when that was. No script holds
-//! it up: the kernel takes the core from the script at once. When it is late, nothing ran on that core.
+//! it up: the kernel takes the core from the script at once. When it is late, the core did not run, or the
+//! kernel did not let go of it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,9 +38,9 @@ pub(super) struct Pause {
 }
 
 impl Watch {
-    /// Of a core that whoever calls this does not leave. Nothing where the thread may not come before
-    /// others, after one loud line.
-    pub(super) fn start() -> Option<Self> {
+    /// Of a core that whoever calls this does not leave. Where the thread may not come before others it
+    /// would tell of pauses that scripts made, so that there is none.
+    pub(super) fn start() -> anyhow::Result<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let (is_over, (ready, starts)) = (over.clone(), std::sync::mpsc::channel());
         let thread = thread::spawn(move || {
@@ -49,13 +50,10 @@ impl Watch {
             ready.send(first).ok();
             if watches { pauses(&is_over) } else { Vec::new() }
         });
-        match starts.recv().context("no thread").and_then(|first| first) {
-            Ok(()) => Some(Self { over, thread }),
-            Err(error) => {
-                progress(&format!("NOBODY TELLS WHEN THE CORE STANDS STILL: {error:#}"));
-                None
-            }
+        if let Err(error) = starts.recv().context("no thread")? {
+            progress(&format!("NOBODY TELLS WHEN THE CORE STANDS STILL: {error:#}"));
         }
+        Ok(Self { over, thread })
     }
 
     /// The pauses since it was started.
