@@ -38,6 +38,7 @@ bench: ## polls, joins, admissions, open connections beside a bare handler: a ta
 	@infra/tools/redis.sh
 	@infra/tools/packages.sh wrk wrk "the bench has no load"
 	@infra/tools/packages.sh valgrind valgrind "instructions are not counted"
+	@infra/tools/packages.sh bpftrace bpftrace "nobody times single scripts"
 	cargo build --release --locked -p daegi-bench -p daegi-api
 	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
 

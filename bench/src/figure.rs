@@ -120,7 +120,11 @@ pub(crate) fn print(figures: &[Figure]) {
     println!("| | measured | asked for | | single rounds | behind it |");
     println!("|---|---|---|---|---|---|");
     for figure in figures {
-        let verdict = if figure.holds() { "✓" } else { "✗" };
+        let verdict = match figure.goal {
+            Goal::None => "",
+            _ if figure.holds() => "✓",
+            _ => "✗",
+        };
         let Figure { name, detail, .. } = figure;
         let (shown, asked) = (figure.shown(), figure.asked());
         let spread = figure.spread().map(|(low, high)| format!("{}–{}", short(low), short(high)));

@@ -17,14 +17,11 @@ mod line;
 mod listeners;
 mod moving;
 mod newcomer;
-mod one_core;
 mod polls;
 mod redis_side;
 mod script_count;
-mod script_time;
+mod script_watch;
 mod sizes;
-mod slow_log;
-mod standstill;
 mod streams;
 mod wrk;
 

@@ -11,11 +11,8 @@ use daegi_store::{RedisStore, SharedStore, Store};
 use super::arena::{Arena, LATER, SETTINGS, now};
 use super::gate::{CALLS, PEOPLE};
 use super::line::Line;
-use super::one_core::OneCore;
-use super::script_time::most;
-use super::slow_log::{self, Slow, TOO_LONG};
-use super::standstill::{Watch, own_times};
-use super::{Options, script_time};
+use super::script_watch::{Script, TOO_LONG, Watch};
+use super::{Options, script_count};
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -25,74 +22,62 @@ const RATE: &str = "admissions through one leader, outbox included";
 /// How often the outbox is looked at until it is empty. Looking all the time would take the core
 /// that Redis needs.
 const GLANCE: Duration = Duration::from_millis(1);
+/// So many slow scripts are told one by one.
+const TOLD: usize = 5;
 
 pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let leader = Leader::new(arena).await?;
-    let (mut together, mut apart, mut own) = (Rounds::default(), Rounds::default(), Vec::new());
+    let (mut rates, mut scripts, mut watched) = (Vec::new(), Vec::new(), true);
     for round in 0..=options.rounds {
-        let on_two_cores = leader.serve(&format!("two-cores-{round}")).await?;
-        let one_core = OneCore::share(arena.of_a_leader().await?)?;
-        let watch = Watch::start()?;
-        let on_one_core = leader.serve(&format!("one-core-{round}")).await?;
-        let pauses = watch.end()?;
-        drop(one_core);
-        // The first round of each finds everything cold.
+        let served = leader.serve(&format!("admissions-{round}"), watched).await?;
+        // Who cannot be watched once never can.
+        watched = served.scripts.is_some();
+        // The first finds everything cold.
         if round > 0 {
-            own.extend(own_times(&on_one_core.slow, pauses));
-            apart.push(on_two_cores);
-            together.push(on_one_core);
+            rates.push(served.rate);
+            scripts.extend(served.scripts);
         }
     }
-    let calls = CALLS * options.rounds;
     let mut figures = vec![
-        Figure::new(RATE, median(together.rates.clone()), "/s", Goal::Least(80_000.0))
+        Figure::new(RATE, median(rates.clone()), "/s", Goal::Least(80_000.0))
             .with(
-                "one line, all of them seen lately; written to the outbox, read and removed again; Redis, \
-                 leader and relay share a core",
+                "one line, all of them seen lately; written to the outbox, read and removed again",
             )
-            .over(together.rates),
-        Figure::new("… with a core each", median(apart.rates.clone()), "/s", Goal::None)
-            .with(format!("the same in turns; {} over 5 ms by the clock", told(&apart.slow, calls)))
-            .over(apart.rates),
+            .over(rates),
     ];
-    figures.extend(script_time::of_a_leader(arena, options).await?);
-    let clock = together.slow.len() as f64;
-    figures.push(
-        Figure::new("… over 5 ms by the clock", clock, "", Goal::Most(0.0))
-            .with(format!("{} while the rate was measured", told(&together.slow, calls))),
-    );
-    let too_long = own.iter().filter(|own| **own > TOO_LONG).count();
-    figures.push(
-        Figure::new("… less the pauses of its core", too_long as f64, "", Goal::Most(0.0)).with(
-            format!("of these, by a thread that no script holds up; {:.1} ms at most", most(&own)),
-        ),
-    );
+    if watched {
+        figures.extend(of_scripts(&scripts));
+        let usual = median(scripts.concat().iter().map(|script| script.took).collect());
+        figures.extend(script_count::longest(usual).await?);
+    }
     Ok(figures)
 }
 
-/// How many scripts took too long, in words.
-fn told(slow: &[Slow], calls: usize) -> String {
-    format!("{} of {calls} scripts{}", slow.len(), slow_log::longest(slow))
+/// What every single script took while the rate was measured.
+fn of_scripts(rounds: &[Vec<Script>]) -> [Figure; 2] {
+    let own = |scripts: &[Script]| scripts.iter().map(|script| script.own()).fold(0.0, f64::max);
+    let scripts = rounds.concat();
+    let mut slow: Vec<_> = scripts.iter().filter(|script| script.took > TOO_LONG).collect();
+    slow.sort_by(|one, other| other.took.total_cmp(&one.took));
+    let told = slow.iter().take(TOLD).map(|script| {
+        format!("; {:.1} ms, its core stood still for {:.1} of them", script.took, script.stood)
+    });
+    [
+        Figure::new("longest script of a leader", own(&scripts), "ms", Goal::Most(TOO_LONG))
+            .with(format!("every single one of {}, while its core ran", scripts.len()))
+            .over(rounds.iter().map(|scripts| own(scripts)).collect()),
+        Figure::new("… over 5 ms by the clock", slow.len() as f64, "", Goal::None).with(format!(
+            "of {}{}",
+            scripts.len(),
+            told.collect::<String>()
+        )),
+    ]
 }
 
-/// What a round has told: how many people a second, and the scripts that took too long.
-struct Round {
+/// What a round has told: how many people a second, and, where somebody watched, every script.
+struct Served {
     rate: f64,
-    slow: Vec<Slow>,
-}
-
-/// The same of all of them.
-#[derive(Default)]
-struct Rounds {
-    rates: Vec<f64>,
-    slow: Vec<Slow>,
-}
-
-impl Rounds {
-    fn push(&mut self, round: Round) {
-        self.rates.push(round.rate);
-        self.slow.extend(round.slow);
-    }
+    scripts: Option<Vec<Script>>,
 }
 
 /// A leader with its relay, as fast as both can.
@@ -109,16 +94,21 @@ impl<'a> Leader<'a> {
     }
 
     /// Fills a line, lets it in and takes it away.
-    async fn serve(&self, name: &str) -> anyhow::Result<Round> {
-        let mut connection = self.arena.redis.connection().await?;
+    async fn serve(&self, name: &str, watched: bool) -> anyhow::Result<Served> {
         let line = self.line(name).await?;
-        slow_log::watch(&mut connection).await?;
+        let watch = if watched { Watch::start(&self.arena.redis).await } else { None };
         let took = self.let_in().await?;
-        let slow = slow_log::read(&mut connection).await?;
+        let scripts = match watch {
+            Some(watch) => Some(watch.end().await?),
+            None => None,
+        };
+        if let Some(seen) = scripts.as_ref().map(Vec::len) {
+            ensure!(seen >= CALLS, "{seen} of at least {CALLS} scripts were seen");
+        }
         self.arena.remove(line).await?;
         let rate = f64::from(PEOPLE) / took.as_secs_f64();
-        progress(&format!("admissions: {PEOPLE} people, {name}, {rate:.0}/s"));
-        Ok(Round { rate, slow })
+        progress(&format!("admissions: {PEOPLE} people, {rate:.0}/s"));
+        Ok(Served { rate, scripts })
     }
 
     /// A line in which all are there and may be let in by one tick.

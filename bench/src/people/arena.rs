@@ -110,11 +110,6 @@ impl Arena {
         Ok(line.with_context(|| format!("INFO has no {field}"))?.trim().parse()?)
     }
 
-    /// The processes that let people in: Redis, and this one, which leads.
-    pub(super) async fn of_a_leader(&self) -> anyhow::Result<Vec<u32>> {
-        Ok(vec![self.info("server", "process_id").await? as u32, std::process::id()])
-    }
-
     /// Of what takes part.
     pub(super) async fn versions(&self) -> anyhow::Result<Value> {
         let mut connection = self.redis.connection().await?;

@@ -29,29 +29,23 @@ impl<'a> Gate<'a> {
         Ok(Self { store, line, epoch: store.begin_term(0).await? })
     }
 
-    /// Lets everybody in and empties the outbox. After each call somebody hears of it.
-    pub(super) async fn open(
-        self,
-        mut called: impl AsyncFnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    /// Lets everybody in and empties the outbox.
+    pub(super) async fn open(self) -> anyhow::Result<()> {
         let (item, round) = (&self.line.item, now() + LATER);
         let mut left = PEOPLE;
         while left > 0 {
             let done = self.store.admit(self.epoch, item, left, 0, u64::MAX, round).await?;
             ensure!(done.admitted == left.min(CHUNK), "not everybody was let in: {done:?}");
-            called().await?;
             left -= done.admitted;
         }
         for partition in 0..self.store.partitions() {
             loop {
                 let batches = self.store.outbox_read(partition, None, BATCHES).await?;
-                called().await?;
                 if batches.is_empty() {
                     break;
                 }
                 let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
                 self.store.outbox_ack(partition, &ids).await?;
-                called().await?;
             }
         }
         Ok(self.store.purge(item).await?)

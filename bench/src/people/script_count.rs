@@ -14,8 +14,7 @@ use tempfile::TempDir;
 use super::arena::{SETTINGS, STORE_PARTITIONS, Server};
 use super::callgrind;
 use super::gate::{CALLS, Gate};
-use super::script_time::most;
-use super::slow_log::TOO_LONG;
+use super::script_watch::TOO_LONG;
 use crate::duel::median;
 use crate::figure::{Figure, Goal};
 use crate::report::progress;
@@ -40,7 +39,8 @@ pub(super) async fn longest(typical: f64) -> anyhow::Result<Option<Figure>> {
         return Ok(None);
     }
     ensure!(counts.len() > CALLS, "{} of more than {CALLS} scripts were counted", counts.len());
-    let (longest, usual) = (most(&counts), median(counts.clone()));
+    let longest = counts.iter().copied().fold(0.0, f64::max);
+    let usual = median(counts.clone());
     progress(&format!("scripts: {longest:.0} instructions at most, {usual:.0} as a rule"));
     let took = typical * longest / usual;
     Ok(Some(
@@ -66,7 +66,7 @@ async fn count() -> anyhow::Result<Vec<f64>> {
     let store = open(&format!("redis://127.0.0.1:{port}")).await?;
     let gate = Gate::fill(&store).await?;
     callgrind::control(server.id(), &["-i", "on"])?;
-    gate.open(async || Ok(())).await?;
+    gate.open().await?;
     callgrind::control(server.id(), &["-i", "off"])?;
     callgrind::take_counts(directory.path())
 }
