@@ -17,6 +17,7 @@ mod line;
 mod listeners;
 mod moving;
 mod newcomer;
+mod one_core;
 mod polls;
 mod redis_side;
 mod script_count;

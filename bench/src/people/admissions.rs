@@ -11,6 +11,7 @@ use daegi_store::{RedisStore, SharedStore, Store};
 use super::arena::{Arena, LATER, SETTINGS, now};
 use super::gate::{CALLS, PEOPLE};
 use super::line::Line;
+use super::one_core::OneCore;
 use super::script_watch::{Script, TOO_LONG, Watch};
 use super::{Options, script_count};
 use crate::duel::median;
@@ -27,57 +28,104 @@ const TOLD: usize = 5;
 
 pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<Vec<Figure>> {
     let leader = Leader::new(arena).await?;
-    let (mut rates, mut scripts, mut watched) = (Vec::new(), Vec::new(), true);
+    let (mut together, mut apart, mut watched) = (Rounds::default(), Rounds::default(), true);
     for round in 0..=options.rounds {
-        let served = leader.serve(&format!("admissions-{round}"), watched).await?;
+        let on_two_cores = leader.serve(&format!("two-cores-{round}"), watched).await?;
         // Who cannot be watched once never can.
-        watched = served.scripts.is_some();
-        // The first finds everything cold.
+        watched = on_two_cores.scripts.is_some();
+        let one_core = OneCore::share(arena.of_a_leader()?)?;
+        let on_one_core = leader.serve(&format!("one-core-{round}"), watched).await?;
+        drop(one_core);
+        // The first round of each finds everything cold.
         if round > 0 {
-            rates.push(served.rate);
-            scripts.extend(served.scripts);
+            apart.push(on_two_cores);
+            together.push(on_one_core);
         }
     }
-    let mut figures = vec![
-        Figure::new(RATE, median(rates.clone()), "/s", Goal::Least(80_000.0))
-            .with(
-                "one line, all of them seen lately; written to the outbox, read and removed again",
-            )
-            .over(rates),
-    ];
+    let mut figures = vec![together.rate(RATE, Goal::Least(80_000.0)).with(
+        "one line, all of them seen lately; written to the outbox, read and removed again; Redis, leader \
+         and relay share a core",
+    )];
     if watched {
-        figures.extend(of_scripts(&scripts));
-        let usual = median(scripts.concat().iter().map(|script| script.took).collect());
-        figures.extend(script_count::longest(usual).await?);
+        figures.extend(together.scripts());
+        figures.extend(script_count::longest(together.usual()).await?);
     }
+    figures.push(apart.rate("… with a core each", Goal::None).with(apart.in_words()));
     Ok(figures)
 }
 
-/// What every single script took while the rate was measured.
-fn of_scripts(rounds: &[Vec<Script>]) -> [Figure; 2] {
-    let own = |scripts: &[Script]| scripts.iter().map(|script| script.own()).fold(0.0, f64::max);
-    let scripts = rounds.concat();
-    let mut slow: Vec<_> = scripts.iter().filter(|script| script.took > TOO_LONG).collect();
-    slow.sort_by(|one, other| other.took.total_cmp(&one.took));
-    let told = slow.iter().take(TOLD).map(|script| {
-        format!("; {:.1} ms, its core stood still for {:.1} of them", script.took, script.stood)
-    });
-    [
-        Figure::new("longest script of a leader", own(&scripts), "ms", Goal::Most(TOO_LONG))
-            .with(format!("every single one of {}, while its core ran", scripts.len()))
-            .over(rounds.iter().map(|scripts| own(scripts)).collect()),
-        Figure::new("… over 5 ms by the clock", slow.len() as f64, "", Goal::None).with(format!(
-            "of {}{}",
-            scripts.len(),
-            told.collect::<String>()
-        )),
-    ]
-}
-
 /// What a round has told: how many people a second, and, where somebody watched, every script.
-struct Served {
+struct Round {
     rate: f64,
     scripts: Option<Vec<Script>>,
+}
+
+/// The same of all of them.
+#[derive(Default)]
+struct Rounds {
+    rates: Vec<f64>,
+    scripts: Vec<Vec<Script>>,
+}
+
+impl Rounds {
+    fn push(&mut self, round: Round) {
+        self.rates.push(round.rate);
+        self.scripts.extend(round.scripts);
+    }
+
+    fn rate(&self, name: &str, goal: Goal) -> Figure {
+        Figure::new(name, median(self.rates.clone()), "/s", goal).over(self.rates.clone())
+    }
+
+    /// Every single one, while its core ran and by the clock.
+    fn scripts(&self) -> [Figure; 2] {
+        let scripts = self.scripts.concat();
+        [
+            Figure::new(
+                "longest script of a leader",
+                longest(&scripts),
+                "ms",
+                Goal::Most(TOO_LONG),
+            )
+            .with(format!("every single one of {}, while its core ran", scripts.len()))
+            .over(self.scripts.iter().map(|scripts| longest(scripts)).collect()),
+            Figure::new("… over 5 ms by the clock", slow(&scripts).len() as f64, "", Goal::None)
+                .with(by_the_clock(&scripts)),
+        ]
+    }
+
+    fn in_words(&self) -> String {
+        let scripts = self.scripts.concat();
+        format!(
+            "the same in turns; longest script {:.1} ms while its core ran; over 5 ms by the clock {} {}",
+            longest(&scripts),
+            slow(&scripts).len(),
+            by_the_clock(&scripts),
+        )
+    }
+
+    /// What a script takes as a rule, in milliseconds.
+    fn usual(&self) -> f64 {
+        median(self.scripts.concat().iter().map(|script| script.took).collect())
+    }
+}
+
+fn longest(scripts: &[Script]) -> f64 {
+    scripts.iter().map(|script| script.own()).fold(0.0, f64::max)
+}
+
+/// Those that took too long by the clock, the longest first.
+fn slow(scripts: &[Script]) -> Vec<Script> {
+    let mut slow: Vec<_> = scripts.iter().copied().filter(|it| it.took > TOO_LONG).collect();
+    slow.sort_by(|one, other| other.took.total_cmp(&one.took));
+    slow
+}
+
+fn by_the_clock(scripts: &[Script]) -> String {
+    let told = slow(scripts).into_iter().take(TOLD).map(|script| {
+        format!("; {:.1} ms, its core stood still for {:.1} of them", script.took, script.stood)
+    });
+    format!("of {}{}", scripts.len(), told.collect::<String>())
 }
 
 /// A leader with its relay, as fast as both can.
@@ -94,7 +142,7 @@ impl<'a> Leader<'a> {
     }
 
     /// Fills a line, lets it in and takes it away.
-    async fn serve(&self, name: &str, watched: bool) -> anyhow::Result<Served> {
+    async fn serve(&self, name: &str, watched: bool) -> anyhow::Result<Round> {
         let line = self.line(name).await?;
         let watch = if watched { Watch::start(&self.arena.redis).await } else { None };
         let took = self.let_in().await?;
@@ -107,8 +155,8 @@ impl<'a> Leader<'a> {
         }
         self.arena.remove(line).await?;
         let rate = f64::from(PEOPLE) / took.as_secs_f64();
-        progress(&format!("admissions: {PEOPLE} people, {rate:.0}/s"));
-        Ok(Served { rate, scripts })
+        progress(&format!("admissions: {PEOPLE} people, {name}, {rate:.0}/s"));
+        Ok(Round { rate, scripts })
     }
 
     /// A line in which all are there and may be let in by one tick.

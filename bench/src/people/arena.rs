@@ -110,6 +110,11 @@ impl Arena {
         Ok(line.with_context(|| format!("INFO has no {field}"))?.trim().parse()?)
     }
 
+    /// The processes that let people in: Redis, and this one, which leads.
+    pub(super) fn of_a_leader(&self) -> anyhow::Result<Vec<u32>> {
+        Ok(vec![self.redis.pid().context("Redis has ended")?, std::process::id()])
+    }
+
     /// Of what takes part.
     pub(super) async fn versions(&self) -> anyhow::Result<Value> {
         let mut connection = self.redis.connection().await?;
