@@ -31,26 +31,29 @@ pub(super) async fn measure(arena: &Arena, options: &Options) -> anyhow::Result<
     let (mut together, mut apart, mut watched) = (Rounds::default(), Rounds::default(), true);
     for round in 0..=options.rounds {
         let on_two_cores = leader.serve(&format!("two-cores-{round}"), watched).await?;
-        // Who cannot be watched once never can.
+        // Who cannot be watched once is not watched at all.
         watched = on_two_cores.scripts.is_some();
         let one_core = OneCore::share(arena.of_a_leader()?)?;
         let on_one_core = leader.serve(&format!("one-core-{round}"), watched).await?;
         drop(one_core);
+        watched = on_one_core.scripts.is_some();
         // The first round of each finds everything cold.
         if round > 0 {
             apart.push(on_two_cores);
             together.push(on_one_core);
         }
     }
-    let mut figures = vec![together.rate(RATE, Goal::Least(80_000.0)).with(
+    let rate = together.rate(RATE, Goal::Least(80_000.0)).with(
         "one line, all of them seen lately; written to the outbox, read and removed again; Redis, leader \
          and relay share a core",
-    )];
-    if watched {
-        figures.extend(together.scripts());
-        figures.extend(script_count::longest(together.usual()).await?);
+    );
+    let on_a_core_each = apart.rate("… with a core each", Goal::None).with("the same in turns");
+    if !watched {
+        return Ok(vec![rate, on_a_core_each]);
     }
-    figures.push(apart.rate("… with a core each", Goal::None).with(apart.in_words()));
+    let mut figures = vec![rate, on_a_core_each.and(&apart.in_words())];
+    figures.extend(together.scripts());
+    figures.extend(script_count::longest(together.usual()).await?);
     Ok(figures)
 }
 
@@ -82,12 +85,12 @@ impl Rounds {
         let scripts = self.scripts.concat();
         [
             Figure::new(
-                "longest script of a leader",
+                "longest script, while its core ran",
                 longest(&scripts),
                 "ms",
                 Goal::Most(TOO_LONG),
             )
-            .with(format!("every single one of {}, while its core ran", scripts.len()))
+            .with(format!("every single one of a leader's {}", scripts.len()))
             .over(self.scripts.iter().map(|scripts| longest(scripts)).collect()),
             Figure::new("… over 5 ms by the clock", slow(&scripts).len() as f64, "", Goal::None)
                 .with(by_the_clock(&scripts)),
@@ -97,7 +100,7 @@ impl Rounds {
     fn in_words(&self) -> String {
         let scripts = self.scripts.concat();
         format!(
-            "the same in turns; longest script {:.1} ms while its core ran; over 5 ms by the clock {} {}",
+            "longest script {:.1} ms while its core ran; over 5 ms by the clock {} {}",
             longest(&scripts),
             slow(&scripts).len(),
             by_the_clock(&scripts),
