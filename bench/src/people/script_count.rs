@@ -44,7 +44,7 @@ pub(super) async fn longest(typical: f64) -> anyhow::Result<Option<Figure>> {
     progress(&format!("scripts: {longest:.0} instructions at most, {usual:.0} as a rule"));
     let took = typical * longest / usual;
     Ok(Some(
-        Figure::new("… by its instructions", took, "ms", Goal::Most(TOO_LONG)).with(format!(
+        Figure::new("… the longest, by its instructions", took, "ms", Goal::Most(TOO_LONG)).with(format!(
             "every single one of {} scripts: {:.1} million at most, of which one for {CHUNK} people has \
              {:.1} million and takes {typical:.2} ms",
             counts.len(),
