@@ -64,6 +64,23 @@ describe("the console", { skip: !path }, () => {
     await person.end();
   });
 
+  test("follows the address from the moment it is drawn", async () => {
+    const item = await line(0, {}, "The Opera");
+    const person = await operator();
+    const goAtOnce = (place) => {
+      const drawn = new MutationObserver(() => {
+        if (!document.querySelector("header.top")) return;
+        drawn.disconnect();
+        location.hash = place;
+      });
+      drawn.observe(document, { childList: true, subtree: true });
+    };
+    await person.context.addInitScript(goAtOnce, `/line/${item}`);
+    const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
+    await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
+    await person.end();
+  });
+
   test("changes the quota, and the line moves", async () => {
     const item = await line(40);
     const person = await operator();

@@ -1,7 +1,7 @@
 // Puts the console together.
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { Audit } from "./pages/audit.js";
 import { Line } from "./pages/line.js";
@@ -61,7 +61,8 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
 /** Where the address says we are. */
 function usePlace(): string {
   const [place, setPlace] = useState(location.hash);
-  useEffect(() => {
+  // An effect that waits for the next frame would miss whoever goes elsewhere before it.
+  useLayoutEffect(() => {
     const changed = () => {
       setPlace(location.hash);
       window.scrollTo(0, 0);
