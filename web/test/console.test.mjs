@@ -65,7 +65,7 @@ describe("the console", { skip: !path }, () => {
   });
 
   test("follows the address from the moment it is drawn", async () => {
-    const item = await line(0, {}, "The Opera");
+    const item = await line(0, {}, "Hamlet");
     const person = await operator();
     const goAtOnce = (place) => {
       const drawn = new MutationObserver(() => {
@@ -77,7 +77,7 @@ describe("the console", { skip: !path }, () => {
     };
     await person.context.addInitScript(goAtOnce, `/line/${item}`);
     const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
-    await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "Hamlet" }).waitFor();
     await person.end();
   });
 
