@@ -155,6 +155,41 @@ describe("the console", { skip: !path }, () => {
     await person.end();
   });
 
+  test("what is typed while something is saved is not lost", async () => {
+    const item = await line(0);
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    const rules = page.getByRole("region", { name: "Rules" });
+    const [lasts, grace] = ["An entry lasts, s", "Unseen is put aside after, s"].map((name) => rules.getByLabel(name));
+    const quota = page.getByRole("spinbutton", { name: "Let in per tick" });
+    const saving = async (save, meanwhile, done) => {
+      let go;
+      const held = new Promise((free) => (go = free));
+      await page.route("**/policy", (route) => held.then(() => route.continue()));
+      const sent = page.waitForRequest("**/policy");
+      await save();
+      await sent;
+      await meanwhile();
+      go();
+      await page.getByRole("status").filter({ hasText: `Done: ${done}.` }).waitFor();
+      await page.unroute("**/policy");
+    };
+    await lasts.fill("90");
+    await grace.fill("20");
+    await saving(() => rules.getByRole("button", { name: "Save" }).click(), () => lasts.fill("95"), "Rules");
+    assert.equal(await lasts.inputValue(), "95");
+    await rules.getByRole("button", { name: "Save" }).click();
+    await eventually("both are saved", async () => {
+      const { policy } = await world.admin("GET", item);
+      return policy.passTtlSeconds === 95 && policy.graceSeconds === 20;
+    });
+    await quota.fill("3");
+    await saving(() => quota.press("Enter"), () => quota.fill("4"), "Let in per tick 3");
+    assert.equal(await quota.inputValue(), "4");
+    assert.equal((await world.admin("GET", item)).policy.tokensPerTick, 3);
+    await person.end();
+  });
+
   test("the waiting page looks as the operator wants it to", async () => {
     const item = await line(0);
     const person = await operator();

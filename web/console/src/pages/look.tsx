@@ -3,6 +3,7 @@
 import { useId, useState } from "preact/hooks";
 import type { Look } from "../api.js";
 import { Labelled } from "../parts/labelled.js";
+import { useTyped } from "../parts/typed.js";
 import { say } from "../words.js";
 
 /** The longest logo, in bytes: as a `data:` address it grows by a third, and 8,192 characters are allowed. */
@@ -13,11 +14,9 @@ const ACCENT = "#2f6152";
 
 /** What is typed is kept until it is saved. All of it is sent: the server replaces the look as a whole. */
 export function PageLook({ look, save }: { look: Look; save: (look: Look) => Promise<boolean> }) {
-  const [typed, setTyped] = useState<Partial<Look>>({});
+  const { typed, changed, change, saved } = useTyped<Look>();
   const id = useId();
   const shown = { ...look, ...typed };
-  const change = (changes: Partial<Look>) => setTyped((before) => ({ ...before, ...changes }));
-  const changed = Object.keys(typed).length > 0;
   return (
     <section class="card" aria-labelledby={`${id}-look`}>
       <h2 id={`${id}-look`}>{say("look")}</h2>
@@ -25,7 +24,7 @@ export function PageLook({ look, save }: { look: Look; save: (look: Look) => Pro
         class="rules"
         onSubmit={(event) => {
           event.preventDefault();
-          void save(shown).then((done) => done && setTyped({}));
+          void save(shown).then((done) => done && saved());
         }}
       >
         <Labelled id={`${id}-title`} label="lookTitle" wide>

@@ -1,22 +1,19 @@
 // The rules of a line that are changed together.
 
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 import type { Item, Policy } from "../api.js";
 import { Labelled } from "../parts/labelled.js";
+import { useTyped } from "../parts/typed.js";
 import { type Key, say, sayOf } from "../words.js";
 
 const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
 const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"] } as const;
 
-type Changes = Partial<Policy>;
-
 /** What is typed is kept until it is saved; everything else shows what is true. */
-export function Rules({ item, save }: { item: Item; save: (changes: Changes) => Promise<boolean> }) {
-  const [typed, setTyped] = useState<Changes>({});
+export function Rules({ item, save }: { item: Item; save: (changes: Partial<Policy>) => Promise<boolean> }) {
+  const { typed, changed, change, saved } = useTyped<Policy>();
   const id = useId();
   const rules = { ...item.policy, ...typed };
-  const change = (changes: Changes) => setTyped((before) => ({ ...before, ...changes }));
-  const changed = Object.keys(typed).length > 0;
   return (
     <section class="card" aria-labelledby={`${id}-rules`}>
       <h2 id={`${id}-rules`}>{say("policy")}</h2>
@@ -24,7 +21,7 @@ export function Rules({ item, save }: { item: Item; save: (changes: Changes) => 
         class="rules"
         onSubmit={(event) => {
           event.preventDefault();
-          void save(typed).then((done) => done && setTyped({}));
+          void save(typed).then((done) => done && saved());
         }}
       >
         {Object.entries(CHOICES).map(([name, choices]) => (

@@ -55,7 +55,7 @@ interface FieldProps {
   set: (value: number | null) => Promise<boolean>;
 }
 
-/** A number with a button that sets it. What is typed is not lost when the truth changes. */
+/** A number with a button that sets it. What is typed is not lost when the truth changes, nor while it is set. */
 export function NumberControl({ label, hint, value, optional = false, min = 0, max, set }: FieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const id = useId();
@@ -66,7 +66,7 @@ export function NumberControl({ label, hint, value, optional = false, min = 0, m
       onSubmit={(event) => {
         event.preventDefault();
         const text = typed ?? shown;
-        void set(text === "" ? null : Number(text)).then((done) => done && setTyped(null));
+        void set(text === "" ? null : Number(text)).then((done) => done && setTyped((now) => (now === typed ? null : now)));
       }}
     >
       <label for={id}>{label}</label>
