@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 const (
@@ -54,17 +57,22 @@ func must(t *testing.T, err error) {
 
 // What `helm template daegi` prints, without the notes.
 func render(values chartutil.Values) (string, error) {
+	return renderRelease("daegi", values, engine.Render)
+}
+
+// What helm renders for a release of this name.
+func renderRelease(name string, values chartutil.Values, with func(*chart.Chart, chartutil.Values) (map[string]string, error)) (string, error) {
 	chart, err := loader.LoadDir(chartDir)
 	if err != nil {
 		return "", err
 	}
-	release := chartutil.ReleaseOptions{Name: "daegi", Namespace: "default", IsInstall: true}
+	release := chartutil.ReleaseOptions{Name: name, Namespace: "default", IsInstall: true}
 	// Checks the values against values.schema.json.
 	all, err := chartutil.ToRenderValues(chart, values, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		return "", err
 	}
-	files, err := engine.Render(chart, all)
+	files, err := with(chart, all)
 	if err != nil {
 		return "", err
 	}
@@ -100,22 +108,38 @@ func TestHelmLints(t *testing.T) {
 
 func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
 	for text, why := range map[string]string{
-		"api: { replica: 3 }":                                     "replica",
-		"store: { url: 'mysql://x' }":                             "pattern",
-		"kafka: broker":                                           "pattern",
-		"drainSeconds: -1":                                        "minimum",
-		"ingress: { enabled: true }":                              "minItems",
-		"env: { DAEGI_STORE: 'redis://other' }":                   "DAEGI_STORE",
-		"env: { TICK_MS: '50' }":                                  "TICK_MS",
-		"tracing: { endpoint: 'https://x:4318' }":                 "pattern",
-		"tracing: { ratio: 2 }":                                   "maximum",
-		"secrets: { create: true }":                               "ticketSecrets",
+		"api: { replica: 3 }":                     "replica",
+		"store: { url: 'mysql://x' }":             "pattern",
+		"kafka: broker":                           "pattern",
+		"drainSeconds: -1":                        "minimum",
+		"ingress: { enabled: true }":              "minItems",
+		"env: { DAEGI_STORE: 'redis://other' }":   "DAEGI_STORE",
+		"env: { TICK_MS: '50' }":                  "TICK_MS",
+		"tracing: { endpoint: 'https://x:4318' }": "pattern",
+		"tracing: { ratio: 2 }":                   "maximum",
+		"secrets: { create: true }":               "ticketSecrets",
+		"secrets: { create: true, ticketSecrets: '1:00112233445566778899aabbccddeeff', passKey: '-----BEGIN PRIVATE KEY-----', adminToken: x }": "minLength",
+		"secrets: { create: true, ticketSecrets: '1:00', passKey: '-----BEGIN PRIVATE KEY-----', adminToken: long-enough-to-be-one }":           "pattern",
 		"store: { fromSecret: { name: 'redis' } }":                "key",
 		"monitoring: { rules: yes please }":                       "rules",
 		"api: { autoscaling: { targetRequestsPerSecond: 1000 } }": "monitoring.rules",
 	} {
 		if _, err := render(given(t, text)); err == nil {
 			t.Errorf("%s was taken; %s should be wrong", text, why)
+		}
+	}
+}
+
+// A release's name has at most 53 characters (helm), a Service's at most 63 (Kubernetes).
+func TestNamesFitWhateverTheReleaseIsCalled(t *testing.T) {
+	for _, release := range []string{strings.Repeat("a", 53), "daegi-" + strings.Repeat("b", 47), strings.Repeat("c", 43) + "-" + strings.Repeat("d", 9)} {
+		rendered, err := renderRelease(release, chartutil.Values{}, engine.Render)
+		must(t, err)
+		for _, object := range objects(t, rendered) {
+			name := object.(meta.Object).GetName()
+			if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
+				t.Errorf("release %s: %s has %d characters: %v", release, name, len(name), problems)
+			}
 		}
 	}
 }

@@ -1,6 +1,21 @@
+{{/* The prefix of every name. 44 characters, because the longest suffix, -scheduler-internal, has 19 and a name of a Service
+has at most 63. */}}
 {{- define "daegi.name" -}}
-{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{- else -}}
-{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{- end -}}
+{{- if contains .Chart.Name .Release.Name -}}{{ .Release.Name | trunc 44 | trimSuffix "-" }}{{- else -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 44 | trimSuffix "-" }}{{- end -}}
+{{- end -}}
+
+{{/* The replicas of one role's Deployment, empty if the manifest must not set them. With autoscaling the first install starts
+the least the autoscaler keeps, otherwise it would start one pod; an upgrade keeps what runs. `helm template` reaches no
+cluster and leaves the field out, so that applying its output again does not undo the autoscaler. */}}
+{{- define "daegi.replicas" -}}
+{{- $its := get .root.Values .role -}}
+{{- if not (and $its.autoscaling $its.autoscaling.enabled) -}}
+{{- $its.replicas -}}
+{{- else if lookup "v1" "Namespace" "" "kube-system" -}}
+{{- $running := lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "%s-%s" (include "daegi.name" .root) .role) -}}
+{{- dig "spec" "replicas" $its.autoscaling.minReplicas $running -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "daegi.labels" -}}
