@@ -79,13 +79,18 @@ impl Ticker {
             lines.into_iter().map(|id| self.round(id, report.settings, now)).collect();
         let mut rounds = stream::iter(rounds).buffer_unordered(LINES_AT_ONCE);
         while let Some((id, moved)) = rounds.next().await {
-            match moved {
+            let failure = match moved {
                 Ok(moved) => {
                     self.sweeps.insert(id.clone(), moved.sweep_from);
-                    report.add(id, &moved);
+                    report.add(id.clone(), &moved);
+                    moved.failure
                 }
-                Err(Error::Corrupt(what)) => report.skip(&id, &what),
-                Err(error) => drop(report.unless_away::<()>(Err(error))?),
+                Err(error) => Some(error),
+            };
+            match failure {
+                Some(Error::Corrupt(what)) => report.skip(&id, &what),
+                Some(error) => drop(report.unless_away::<()>(Err(error))?),
+                None => {}
             }
         }
         Ok(())

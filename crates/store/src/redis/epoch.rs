@@ -29,22 +29,13 @@ impl RedisStore {
         Ok(())
     }
 
-    /// An epoch nobody has had. A fail-over may lose the latest counts: then the count is put
-    /// beyond every epoch this process has seen, its own and, since standbys look, its leader's. A
-    /// leader from before the fail-over must not find its epoch leading again.
+    /// An epoch above every earlier one. A fail-over may lose the latest counts: `beyond` is the
+    /// highest epoch this process has seen, its own and, because standbys read the count, its
+    /// leader's. Otherwise the epoch of a leader from before the fail-over would lead again.
     async fn next_epoch(&self, beyond: u64) -> Result<u64> {
-        let epoch = self.count_epoch().await?;
-        if epoch > beyond {
-            return Ok(epoch);
-        }
-        let mut raise = scripts().fence.prepare_invoke();
-        raise.key(keys::epoch()).arg(beyond);
-        self.run::<u64>(raise).await?;
-        self.count_epoch().await
-    }
-
-    async fn count_epoch(&self) -> Result<u64> {
-        let epoch = self.command(cmd("INCR").arg(keys::epoch())).await?;
+        let mut count = scripts().next_epoch.prepare_invoke();
+        count.key(keys::epoch()).arg(beyond);
+        let epoch = self.run(count).await?;
         self.epoch.fetch_max(epoch, Ordering::Relaxed);
         Ok(epoch)
     }

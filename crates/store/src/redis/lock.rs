@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::redis::cmd;
-use rslock::Lock;
+use rslock::{Lock, LockManager};
 
 use super::keys;
 use super::link::Link;
@@ -15,6 +15,9 @@ use crate::{Epoch, Reign, Result};
 /// A lock manager that does not answer for so long is not asked again: rslock keeps a connection
 /// on which nothing is heard.
 const DOUBTFUL: Duration = Duration::from_millis(400);
+
+/// The length of a holder's random value, as rslock makes it.
+const VALUE_BYTES: usize = 20;
 
 /// The one lock there is. It follows the link: after a fail-over it is asked for on the new master.
 #[derive(Debug, Clone)]
@@ -31,10 +34,27 @@ impl RedisLock {
         let manager = self.0.locks().await?;
         // `lock` tries a bounded number of times; `acquire` would wait for ever.
         let lock = manager.lock(keys::lease().as_bytes(), ttl).await.ok();
-        if lock.is_none() && asked.elapsed() > DOUBTFUL {
-            self.0.doubt_locks().await;
+        if lock.is_some() {
+            return lock;
         }
-        lock
+        if asked.elapsed() > DOUBTFUL {
+            self.0.doubt_locks().await;
+            return None;
+        }
+        self.lock_full_server(manager, ttl).await
+    }
+
+    /// Tries once by a script that also works at `maxmemory`: there Redis refuses the plain `SET` of
+    /// rslock, which does not tell that from a lock that is taken. Key and value are rslock's, so
+    /// that either kind of attempt excludes the other.
+    async fn lock_full_server(&self, lock_manager: LockManager, ttl: Duration) -> Option<Lock> {
+        let val: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..)).take(VALUE_BYTES).collect();
+        let millis = u64::try_from(ttl.as_millis()).ok()?;
+        let mut acquire = scripts().acquire_lock.prepare_invoke();
+        acquire.key(keys::lease()).arg(val.as_slice()).arg(millis);
+        let taken = self.0.run::<bool>(acquire).await.ok()?;
+        let (resource, validity_time) = (keys::lease().into(), usize::try_from(millis).ok()?);
+        taken.then_some(Lock { resource, val, validity_time, lock_manager })
     }
 
     /// Holds it for another while. Not by rslock's own `extend`: that gives the lock back if it is

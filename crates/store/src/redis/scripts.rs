@@ -53,7 +53,7 @@ registry! {
         resolve, reenter, close, counts, admit, expire, sweep,
     ],
     plain: [
-        open, fence, renew, announce, outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
+        open, set_settings, next_epoch, fence, acquire_lock, renew, announce, outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
         journal_write, post_notice,
     ]
 }

@@ -273,9 +273,9 @@ impl Store for RedisStore {
         let given: Vec<(&str, u32)> =
             given.into_iter().filter_map(|(field, value)| Some((field, value?))).collect();
         if !given.is_empty() {
-            let mut set = ::redis::cmd("HSET");
-            set.arg(keys::settings()).arg(&given);
-            self.command::<()>(&set).await?;
+            let mut set = scripts().set_settings.prepare_invoke();
+            set.key(keys::settings()).arg(&given);
+            self.run::<()>(set).await?;
         }
         self.settings().await
     }

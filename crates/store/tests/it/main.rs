@@ -5,6 +5,7 @@
 mod board;
 mod expiry;
 mod fail_over;
+mod full;
 mod lease;
 mod news;
 mod opening;

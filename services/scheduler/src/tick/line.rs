@@ -1,7 +1,7 @@
 //! The round of one line: expire, admit, sweep.
 
 use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
-use daegi_store::{Epoch, Result, SharedStore};
+use daegi_store::{Epoch, Error, Result, SharedStore};
 
 /// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
 const SWEEP_CHUNKS: u32 = 25;
@@ -32,6 +32,8 @@ pub(super) struct Moved {
     pub(super) state: Option<LineState>,
     /// Where the next tick goes on.
     pub(super) sweep_from: Number,
+    /// Why admission failed, although the rest of the round was done.
+    pub(super) failure: Option<Error>,
 }
 
 impl Moved {
@@ -44,6 +46,7 @@ impl Moved {
             outbox_full: false,
             state: None,
             sweep_from,
+            failure: None,
         }
     }
 }
@@ -60,7 +63,11 @@ impl LineRound {
         let open = item.as_ref().filter(|_| moved.state == Some(LineState::Open));
         // The script checks the item again, atomically with the admission itself.
         let quota = open.map_or(0, |item| self.settings.quota(item));
-        self.admit(id, quota, &mut moved).await?;
+        // The sweep does not depend on admission: it frees memory, and admission may fail for want of it.
+        match self.admit(id, quota, &mut moved).await {
+            Err(stale @ Error::StaleEpoch(_)) => return Err(stale),
+            admitted => moved.failure = admitted.err(),
+        }
         if item.is_some_and(|item| item.policy.unseen_limit_seconds().is_some()) {
             self.sweep(id, &mut moved).await?;
         }

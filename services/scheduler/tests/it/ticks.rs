@@ -8,7 +8,7 @@ use daegi_scheduler::{Outlet, Relay, Ticker};
 use daegi_store::{Error, Place, Standing, Store};
 use daegi_testkit::{Gate, Gated};
 
-use crate::room::{OUTBOX_MAX, Room, START, item, memory, put};
+use crate::room::{OUTBOX_MAX, Room, START, item, memory, put, user};
 
 #[tokio::test]
 async fn people_are_let_in_in_the_order_they_joined_up_to_the_quota() {
@@ -300,4 +300,30 @@ async fn a_server_that_is_away_costs_its_own_lines_their_turn_and_nobody_elses()
     assert!(round.away.is_some(), "and it is told");
     let again = ticker.tick(START + 500).await.unwrap();
     assert_eq!(again.admitted as usize, cut_off.len(), "as soon as it is back");
+}
+
+/// Refuses every admission.
+#[derive(Debug)]
+struct NoAdmission;
+
+impl Gate for NoAdmission {
+    async fn before(&self, call: &'static str) -> daegi_store::Result<()> {
+        if call == "admit" { Err(Error::Unavailable("OOM".into())) } else { Ok(()) }
+    }
+}
+
+#[tokio::test]
+async fn an_admission_that_fails_does_not_stop_the_sweep() {
+    let memory = memory(1);
+    for line in ["concert", "other"] {
+        put(&*memory, line, 10, None).await;
+        let settings = memory.settings().await.unwrap();
+        memory.join(&item(line), &[user("kim")], &settings, START).await.unwrap();
+    }
+    let epoch = memory.begin_term(0).await.unwrap();
+    let gated = Gated { store: memory.clone(), gate: NoAdmission };
+    let mut ticker = Ticker::new(Arc::new(gated), epoch, OUTBOX_MAX);
+    let round = ticker.tick(START + 400_000).await.unwrap();
+    assert_eq!((round.admitted, round.abandoned), (0, 2), "both lines are swept");
+    assert!(round.away.is_some(), "the report names the failure");
 }

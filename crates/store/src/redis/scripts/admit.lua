@@ -25,6 +25,7 @@ local grace = tonumber(item.graceSeconds or '0')
 local oldest = oldest_slice(now, grace)
 if grace > 0 and oldest < tonumber(ARGV[6]) then return {'slices', grace} end
 
+allow_oom(ITEM)
 -- Those who passed through since the last tick have used their part of it.
 if item.through ~= '0' then
   quota = math.max(0, quota - tonumber(item.through))

@@ -5,6 +5,7 @@
 local state = redis.call('HGET', KEYS[1], ARGV[1])
 local run = server()
 if not state or string.match(state, ':(%w*)$') ~= run then
+  allow_oom(KEYS[1])
   redis.call('HSET', KEYS[1], ARGV[1], 'reading:' .. run)
 end
 return 'OK'

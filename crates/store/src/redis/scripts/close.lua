@@ -7,6 +7,7 @@
 local now, user, number, reason = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local item = losses()
 if not item.id then return 'f' end
+allow_oom(ITEM)
 
 local answer = 'd'
 local function took_out()

@@ -5,5 +5,6 @@
 local state = redis.call('HGET', KEYS[1], ARGV[1])
 local run = server()
 if not state or string.match(state, ':(%w*)$') ~= run then return 0 end
+allow_oom(KEYS[1])
 redis.call('HSET', KEYS[1], ARGV[1], 'read:' .. run)
 return 1

@@ -2,5 +2,6 @@
 -- KEYS: 1 journal
 -- ARGV: 1 entry · 2 how many are kept
 -- Reply: none
+allow_oom(KEYS[1])
 redis.call('LPUSH', KEYS[1], ARGV[1])
 redis.call('LTRIM', KEYS[1], 0, tonumber(ARGV[2]) - 1)

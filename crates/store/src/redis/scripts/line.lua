@@ -79,6 +79,7 @@ end
 local function write_down(now, id, epoch)
   epoch = epoch or ''
   if #closed > 0 then
+    allow_oom(ITEM)
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
@@ -184,6 +185,7 @@ local function mark(number)
   if #bits < at then bits = bits .. string.rep('\0', at - #bits) end
   local byte = bit.bor(string.byte(bits, at), mask)
   bits = string.sub(bits, 1, at - 1) .. string.char(byte) .. string.sub(bits, at + 1)
+  allow_oom(ITEM)
   redis.call('HSET', KEYS[SLICES], txt(page), bits)
   keep_slice()
 end
@@ -301,6 +303,7 @@ local function lift(item, given, now, hold)
   end
   -- Who was taken back already may be lost again: everybody has the whole time to come back anew.
   item.recoveringUntil = item.recoveringUntil > now and now + hold or 0
+  allow_oom(ITEM)
   local frontier = first_behind(item.base)
   if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
   item.base = math.max(math.min(now * 64, HIGHEST), math.max(item.tail, given) + LEAP)
@@ -323,6 +326,7 @@ end
 local function restart()
   local item = item_fields('tail', 'dropped')
   local ended = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING) + redis.call('HLEN', MISSED)
+  allow_oom(ITEM)
   redis.call('HINCRBY', ITEM, 'ended', ended)
   redis.call('HSET', ITEM,
     'dropped', txt(tonumber(item.dropped) + redis.call('LLEN', DEPARTED)),

@@ -22,6 +22,7 @@ for i, old in ipairs(redis.call('HMGET', KEYS[SLICES], unpack(pages))) do
   words[2 * i - 1] = pages[i]
   words[2 * i] = merged(old or '', ARGV[2 * i])
 end
+allow_oom(ITEM)
 redis.call('HSET', KEYS[SLICES], unpack(words))
 keep_slice()
 return 'OK'

@@ -17,3 +17,11 @@ end
 local function server()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
 end
+
+-- Lets this script write although the server is full. At maxmemory with noeviction Redis and Valkey refuse a
+-- command with the flag deny-oom (HSET, ZADD, XADD, SET, INCRBY, LPUSH, …) inside a script without a
+-- shebang only while the script has called no write command. PERSIST is a write command without that
+-- flag, and changes nothing at a key that has no TTL or does not exist: `key` must be one of those.
+-- Called by every script that frees memory, stops admission or serves tickets that exist; a join of a
+-- new ticket must not call it.
+local function allow_oom(key) redis.call('PERSIST', key) end

@@ -2,6 +2,7 @@
 -- KEYS: 1 settings
 -- ARGV: 1 partitions · 2 tokenCountToMove · 3 tickMs
 -- Reply: {partitions}
+allow_oom(KEYS[1])
 redis.call('HSETNX', KEYS[1], 'partitions', ARGV[1])
 redis.call('HSETNX', KEYS[1], 'tokenCountToMove', ARGV[2])
 redis.call('HSETNX', KEYS[1], 'tickMs', ARGV[3])

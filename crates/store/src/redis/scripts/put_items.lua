@@ -58,6 +58,8 @@ local function put(key, at)
   return reply, next
 end
 
+-- A change may take stock away or disable an item, which must work on a full server.
+allow_oom(ITEMS)
 local replies, at = {}, defaults_to + 1
 for change = 1, #KEYS - 1 do
   replies[change], at = put(KEYS[change + 1], at)

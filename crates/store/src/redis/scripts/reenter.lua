@@ -9,6 +9,7 @@ local item = losses()
 if item.removed ~= '0' or number < item.validFrom or redis.call('HEXISTS', ENTERED, user) == 1 then
   return 0
 end
+allow_oom(ITEM)
 if number > item.tail then lift(item, number, now, hold) end
 
 if tonumber(redis.call('ZSCORE', WAITING, user) or nil) == number then

@@ -14,6 +14,7 @@ local function note_read()
   if offset ~= '' then redis.call('HSET', ITEM, 'readOffset', offset, 'readAt', at) end
 end
 
+allow_oom(ITEM)
 if not stored.version then
   -- Remembered even though there is nothing to remove: an older event that creates the item may
   -- still be on its way.

@@ -15,6 +15,7 @@ end
 
 local function take_back(user, number)
   local n = txt(number)
+  allow_oom(ITEM)
   redis.call('ZADD', WAITING, n, user)
   redis.call('RPUSH', DEPARTED, '+' .. n .. ':' .. n)
   redis.call('HINCRBY', ITEM, 'joined', 1)

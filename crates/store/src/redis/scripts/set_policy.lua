@@ -3,5 +3,6 @@
 -- Reply: {'changed', HGETALL item}, {'conflict'} or {'notfound'}
 if not is_there() then return {'notfound'} end
 if redis.call('HGET', ITEM, 'revision') ~= ARGV[1] then return {'conflict'} end
+allow_oom(ITEM)
 redis.call('HSET', ITEM, unpack(ARGV, 2))
 return {'changed', touched()}
