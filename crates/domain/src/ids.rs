@@ -28,6 +28,10 @@ pub struct UserId(Arc<str>);
 )]
 pub struct Number(pub u64);
 
+/// How far a line's counter may be behind the clock: 1 h. A line that lags more continues at the clock
+/// before it issues the next number.
+pub const MAX_CLOCK_LAG_MS: crate::Millis = 3_600_000;
+
 /// Why a text is no id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
@@ -122,6 +126,17 @@ impl Number {
     /// later sort after all earlier ones, as long as fewer than 64 people join per millisecond.
     pub fn base_at(now: crate::Millis) -> Self {
         Self((now * 64).min(Self::MAX.0))
+    }
+
+    /// When the number was issued, in Unix milliseconds: at most [`MAX_CLOCK_LAG_MS`] before its join.
+    pub fn issued_at_ms(self) -> crate::Millis {
+        self.0 / 64
+    }
+
+    /// Whether the number is older than `max_age` at `now`. The counter of a line may be behind the clock
+    /// by [`MAX_CLOCK_LAG_MS`], so this much is added. A number ahead of the clock has age 0.
+    pub fn is_older_than(self, max_age: crate::Millis, now: crate::Millis) -> bool {
+        now.saturating_sub(self.issued_at_ms()) > max_age.saturating_add(MAX_CLOCK_LAG_MS)
     }
 
     /// The number after this one.

@@ -40,7 +40,7 @@ pub mod trace;
 
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{LineEvent, TokenActivated, TokenClosed};
-pub use ids::{IdError, ItemId, Number, UserId};
+pub use ids::{IdError, ItemId, MAX_CLOCK_LAG_MS, Number, UserId};
 pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
 pub use language::Language;
 pub use line::{Departed, LineState, RECOVERY_HOLD_MS, Settings};

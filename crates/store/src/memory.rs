@@ -2,16 +2,19 @@
 //!
 //! | file | rules |
 //! |---|---|
+//! | `memory/rooms.rs` | everything a store holds, and one step on one line |
 //! | `memory/line.rs` | what a line consists of, and the steps every rule is made of |
 //! | `memory/queue.rs` | people in order, people with a deadline |
 //! | `memory/items.rs` | create, change, remove, pause, reset |
 //! | `memory/people.rs` | join, resolve, leave, complete |
 //! | `memory/leader.rs` | admit, expire, sweep |
 //! | `memory/recovery.rs` | numbers that were lost |
+//! | `memory/generation.rs` | how a loss of data is told from a new store |
 //! | `memory/outbox.rs` | events on their way out |
 //! | `memory/board.rs` | what operators changed, what processes say about themselves |
 
 mod board;
+mod generation;
 mod inside;
 mod items;
 mod leader;
@@ -20,26 +23,28 @@ mod outbox;
 mod people;
 mod queue;
 mod recovery;
+mod rooms;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS,
+    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS, Said,
     SeenPage, Settings, UserId,
 };
 
-use self::board::Board;
+use self::generation::Generation;
 use self::line::Line;
-use self::outbox::{Outbox, Written};
+use self::outbox::Written;
+pub use self::rooms::Replica;
+use self::rooms::{Rooms, write_down};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
     Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
     NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
 };
-use crate::{Error, Result, Store};
+use crate::{Result, Store};
 
 /// All lines of a waiting room that is one process.
 #[derive(Debug)]
@@ -53,35 +58,24 @@ pub struct MemoryStore {
     /// How often the store has lost something.
     run: AtomicU64,
     hold: Millis,
-}
-
-/// What a store held at one moment: what a replica has that did not get the newest writes.
-#[derive(Debug, Clone)]
-pub struct Replica(Rooms);
-
-#[derive(Debug, Clone)]
-struct Rooms {
-    settings: Settings,
-    epoch: u64,
-    lines: BTreeMap<ItemId, Line>,
-    active: BTreeSet<ItemId>,
-    outboxes: Vec<Outbox>,
-    /// How far logs were read, and the run in which that was noted.
-    catalogues: BTreeMap<String, (u64, Catalogue)>,
-    board: Board,
+    /// The generation of each partition when this store was made: what this process knows.
+    generations: Vec<u64>,
 }
 
 impl MemoryStore {
     /// An empty store.
     pub fn new(partitions: u16, settings: Settings) -> Self {
+        let mut rooms = Rooms::empty(partitions, settings);
+        let generations = rooms.generations.iter_mut().map(Generation::open).collect();
         Self {
-            rooms: Mutex::new(Rooms::empty(partitions, settings)),
+            rooms: Mutex::new(rooms),
             leases: Leases::Memory(MemoryLock::default()),
             partitions,
             first: settings,
             latest: AtomicU64::new(0),
             run: AtomicU64::new(0),
             hold: RECOVERY_HOLD_MS,
+            generations,
         }
     }
 
@@ -107,8 +101,20 @@ impl MemoryStore {
         *self.rooms() = rooms;
     }
 
-    fn store(&self) -> recovery::Store {
-        recovery::Store { run: self.run.load(Ordering::Relaxed), hold: self.hold }
+    fn run(&self) -> u64 {
+        self.run.load(Ordering::Relaxed)
+    }
+
+    /// What a step on a line of this partition must know of the store.
+    fn store(&self, rooms: &Rooms, partition: usize) -> recovery::Store {
+        let loss_until = rooms.generations[partition].reclaim_until();
+        recovery::Store { run: self.run(), hold: self.hold, loss_until }
+    }
+
+    /// The same for a step that may restore a place: it looks for evidence of a loss first.
+    fn checked_store(&self, rooms: &mut Rooms, partition: usize, now: Millis) -> recovery::Store {
+        rooms.generations[partition].check(self.generations[partition], now);
+        self.store(rooms, partition)
     }
 
     fn rooms(&self) -> MutexGuard<'_, Rooms> {
@@ -121,75 +127,12 @@ impl MemoryStore {
     }
 }
 
-impl Rooms {
-    fn empty(partitions: u16, settings: Settings) -> Self {
-        Self {
-            settings,
-            epoch: 0,
-            lines: BTreeMap::new(),
-            active: BTreeSet::new(),
-            outboxes: (0..partitions).map(|_| Outbox::default()).collect(),
-            catalogues: BTreeMap::new(),
-            board: Board::default(),
-        }
-    }
-
-    fn check(&self, epoch: Epoch) -> Result<()> {
-        let leads = epoch.0 == self.epoch && epoch.0 > 0;
-        if leads { Ok(()) } else { Err(Error::StaleEpoch(epoch.0)) }
-    }
-
-    /// The line of an item that is there.
-    fn line(&self, id: &ItemId) -> Option<&Line> {
-        self.lines.get(id).filter(|line| !line.removed)
-    }
-
-    /// One step on one line, with its events; the default answer where there is no line. `by` is
-    /// the term of a leader's step.
-    fn change<T: Default>(
-        &mut self,
-        id: &ItemId,
-        outbox: usize,
-        by: Option<Epoch>,
-        step: impl FnOnce(&mut Line, &mut Written) -> T,
-    ) -> T {
-        let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut written = Written::by(by);
-        let answer = step(line, &mut written);
-        write_down(line, &mut self.outboxes[outbox], written);
-        answer
-    }
-
-    /// The same for a step that may take people back, whose line then needs the leader again.
-    fn lives<T>(
-        &mut self,
-        id: &ItemId,
-        outbox: usize,
-        step: impl FnOnce(&mut Line, &mut Written) -> T,
-    ) -> Option<T> {
-        let joined = self.lines.get(id).map_or(0, |line| line.totals.joined);
-        let answer = self.change(id, outbox, None, |line, written| Some(step(line, written)));
-        if self.lines.get(id).is_some_and(|line| line.totals.joined > joined) {
-            self.active.insert(id.clone());
-        }
-        answer
-    }
-
-    fn line_mut(&mut self, id: &ItemId) -> Option<&mut Line> {
-        self.lines.get_mut(id).filter(|line| !line.removed)
-    }
-}
-
-/// Ends a step: who was let in by it is grouped, and its events are written.
-fn write_down(line: &mut Line, outbox: &mut Outbox, written: Written) {
-    line.entered.group(&written.activated);
-    outbox.write(&line.item.id, written);
-}
-
 #[async_trait]
 impl Store for MemoryStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
-        Ok(items::put(&mut self.rooms().lines, change, self.store().run, now))
+        let (mut rooms, partition) = (self.rooms(), self.outbox_of(&change.id));
+        self.checked_store(&mut rooms, partition, now);
+        Ok(items::put(&mut rooms.lines, change, self.run(), now))
     }
 
     async fn remove_item(&self, id: &ItemId) -> Result<bool> {
@@ -197,18 +140,24 @@ impl Store for MemoryStore {
     }
 
     async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
-        let (lines, run) = (&mut self.rooms().lines, self.store().run);
-        Ok(news.iter().map(|news| items::apply(lines, news, run, now)).collect())
+        let mut rooms = self.rooms();
+        let apply = |news: &ItemNews| {
+            if let Said::Changed(change) = &news.said {
+                self.checked_store(&mut rooms, self.outbox_of(&change.id), now);
+            }
+            items::apply(&mut rooms.lines, news, self.run(), now)
+        };
+        Ok(news.iter().map(apply).collect())
     }
 
     async fn catalogue(&self, log: &str) -> Result<Catalogue> {
-        let (rooms, now) = (self.rooms(), self.store().run);
+        let (rooms, now) = (self.rooms(), self.run());
         let noted = rooms.catalogues.get(log).filter(|(run, _)| *run == now);
         Ok(noted.map_or(Catalogue::Unread, |(_, how_far)| *how_far))
     }
 
     async fn begin_catalogue(&self, log: &str) -> Result<()> {
-        let (mut rooms, now) = (self.rooms(), self.store().run);
+        let (mut rooms, now) = (self.rooms(), self.run());
         let reading = (now, Catalogue::Reading);
         let noted = rooms.catalogues.entry(log.to_owned()).or_insert(reading);
         if noted.0 != now {
@@ -218,7 +167,7 @@ impl Store for MemoryStore {
     }
 
     async fn end_catalogue(&self, log: &str) -> Result<bool> {
-        let (mut rooms, now) = (self.rooms(), self.store().run);
+        let (mut rooms, now) = (self.rooms(), self.run());
         let noted = rooms.catalogues.get_mut(log).filter(|(run, _)| *run == now);
         Ok(noted.map(|(_, how_far)| *how_far = Catalogue::Read).is_some())
     }
@@ -281,11 +230,12 @@ impl Store for MemoryStore {
         let outbox = self.outbox_of(id);
         let mut rooms = self.rooms();
         let rooms = &mut *rooms;
+        let store = self.store(rooms, outbox);
         let Some(line) = rooms.lines.get_mut(id) else {
             return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
         };
         let mut written = Written::default();
-        let joined = people::join(line, users, settings, self.store(), now, &mut written);
+        let joined = people::join(line, users, settings, store, now, &mut written);
         if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
         }
@@ -310,8 +260,8 @@ impl Store for MemoryStore {
         tickets: &[(UserId, Number)],
         now: Millis,
     ) -> Result<Vec<Standing>> {
-        let (outbox, store) = (self.outbox_of(id), self.store());
-        let mut rooms = self.rooms();
+        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
+        let store = self.checked_store(&mut rooms, outbox, now);
         let standings = rooms.lives(id, outbox, |line, written| {
             let resolve = |ticket| people::resolve(line, ticket, store, now, written);
             tickets.iter().map(resolve).collect()
@@ -320,8 +270,8 @@ impl Store for MemoryStore {
     }
 
     async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
-        let (outbox, store) = (self.outbox_of(id), self.store());
-        let mut rooms = self.rooms();
+        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
+        let store = self.checked_store(&mut rooms, outbox, now);
         let standing = rooms
             .lives(id, outbox, |line, written| recovery::reenter(line, entry, store, now, written));
         Ok(standing.unwrap_or(Standing::Forgotten))
@@ -334,8 +284,9 @@ impl Store for MemoryStore {
         number: Number,
         now: Millis,
     ) -> Result<Closing> {
-        let store = self.store();
-        let closing = self.rooms().change(id, self.outbox_of(id), None, |line, written| {
+        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
+        let store = self.checked_store(&mut rooms, outbox, now);
+        let closing = rooms.change(id, outbox, None, |line, written| {
             Some(people::leave(line, user, number, store, now, written))
         });
         Ok(closing.unwrap_or(Closing::Forgotten))
@@ -349,11 +300,31 @@ impl Store for MemoryStore {
         reason: EndReason,
         now: Millis,
     ) -> Result<Closing> {
-        let store = self.store();
-        let closing = self.rooms().change(id, self.outbox_of(id), None, |line, written| {
+        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
+        let store = self.checked_store(&mut rooms, outbox, now);
+        let closing = rooms.change(id, outbox, None, |line, written| {
             Some(people::complete(line, user, number, reason, store, now, written))
         });
         Ok(closing.unwrap_or(Closing::Forgotten))
+    }
+
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        let mut rooms = self.rooms();
+        let Some(line) = rooms.lines.get_mut(id) else { return Ok(tickets.is_empty()) };
+        for (user, number, reason) in tickets {
+            line.note_ended(user, *number, *reason, now);
+        }
+        Ok(true)
+    }
+
+    async fn declare_loss(&self, now: Millis) -> Result<()> {
+        self.rooms().generations.iter_mut().for_each(|one| one.declare_loss(now));
+        Ok(())
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
@@ -396,9 +367,9 @@ impl Store for MemoryStore {
     }
 
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        let (outbox, store) = (self.outbox_of(id), self.store());
-        let mut rooms = self.rooms();
+        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
         rooms.check(epoch)?;
+        let store = self.store(&rooms, outbox);
         let expire =
             |line: &mut Line, written: &mut Written| leader::expire(line, store, now, written);
         let expiry = rooms.change(id, outbox, Some(epoch), expire);

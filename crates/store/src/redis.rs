@@ -13,6 +13,7 @@
 //! | `redis/server.rs`, `circuit.rs`, `backoff.rs` | one server: asked, given up, tried again |
 //! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
 //! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
+//! | `redis/generation.rs` | which generation of data this process knows |
 //! | `redis/lock.rs`, `epoch.rs` | the lock behind the lease, and the epochs of its terms |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
@@ -26,6 +27,7 @@ mod crowd;
 mod epoch;
 mod failure;
 mod fields;
+mod generation;
 mod items;
 mod keys;
 mod link;
@@ -72,6 +74,8 @@ pub struct RedisStore {
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
     /// Turns for batches of items; see `redis/items.rs`.
     item_batches: Semaphore,
+    /// The generation of each partition when this process opened it; see `redis/generation.rs`.
+    generations: Vec<String>,
 }
 
 /// Which script looks back.
@@ -97,8 +101,20 @@ impl RedisStore {
         let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
         let item_batches = Semaphore::new(items::BATCHES);
         let (first, hold) = (settings, RECOVERY_HOLD_MS);
-        let store = Self { link, leases, partitions, epoch, first, hold, lookback, item_batches };
+        let generations = Vec::new();
+        let mut store = Self {
+            link,
+            leases,
+            partitions,
+            epoch,
+            first,
+            hold,
+            lookback,
+            item_batches,
+            generations,
+        };
         store.settle().await?;
+        store.generations = store.open_partitions().await?;
         Ok(store)
     }
 
@@ -215,6 +231,7 @@ impl RedisStore {
         let mut script = self.on_line(id, |scripts| &scripts.close);
         script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
         script.arg(self.hold);
+        self.pass_generation(&mut script, id);
         reply::closing(&self.run::<String>(script).await?)
     }
 }

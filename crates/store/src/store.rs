@@ -73,7 +73,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     // --- people --------------------------------------------------------------------------
 
     /// Joins people in this order, one answer each; at most a thousand at a time. After a fail-over
-    /// the next number is beyond every one that may have been lost with it. `settings` say
+    /// the next number is beyond every one that may have been lost with it. A number's clock
+    /// ([`Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`] behind `now`. `settings` say
     /// what a line lets in per tick, which is also the most that pass through between two ticks
     /// where the policy is `auto`.
     async fn join(
@@ -93,7 +94,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// What became of these tickets, which must be genuine. A person who missed their turn and
     /// asks in time comes back: they go to `returning`, ahead of the line. A person whose number
     /// the store lost is put back where that number belongs, and the first of them begins the
-    /// time in which nobody is let in.
+    /// time in which nobody is let in. A number counts as lost only if there is evidence of a loss: another
+    /// server goes on with the line, a process knows an earlier generation, or an operator declared the
+    /// loss. Otherwise a number of another store is [`Standing::Restarted`].
     async fn resolve(
         &self,
         id: &ItemId,
@@ -124,6 +127,22 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         reason: EndReason,
         now: Millis,
     ) -> Result<Closing>;
+
+    /// Remembers that these tickets of a line ended before the store lost data; another source, such
+    /// as Kafka's `token.closed`, tells so. A number that was reclaimed meanwhile and waits leaves the line
+    /// without an event. A ticket that was admitted again stays as it is. Returns false if the store knows
+    /// nothing of the item. One atomic step per [`crate::CHUNK`] tickets.
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool>;
+
+    /// Records that the store lost data, because an operator says so: from `now` on and for
+    /// [`crate::TAKE_BACK_MS`], numbers of earlier generations are reclaimed in every partition. Not
+    /// one atomic step; calling it again is harmless.
+    async fn declare_loss(&self, now: Millis) -> Result<()>;
 
     /// How many people are where, for these lines; unknown ones are left out. Not atomic across
     /// lines.

@@ -151,6 +151,19 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.complete(id, user, number, reason, now))
     }
 
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        gated!(self.note_ended(id, tickets, now))
+    }
+
+    async fn declare_loss(&self, now: Millis) -> Result<()> {
+        gated!(self.declare_loss(now))
+    }
+
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
         gated!(self.counts(ids))
     }

@@ -11,7 +11,7 @@ use super::inside::{Entry, Inside};
 use super::outbox::Written;
 use super::queue::{Queue, Timed};
 use crate::model::{Counts, DepartedCursor, LineSnapshot, Totals};
-use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE, TAKE_BACK_MS};
+use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE};
 
 /// One item's line with everybody in it.
 #[derive(Debug, Clone)]
@@ -24,8 +24,9 @@ pub(super) struct Line {
     pub(super) base: Number,
     pub(super) tail: Number,
     pub(super) valid_from: Number,
-    /// Numbers from here to the base may have been given and lost.
+    /// Numbers from here to `lost_to` may have been given and lost.
     pub(super) lost_from: Number,
+    pub(super) lost_to: Number,
     /// They are taken back until then.
     pub(super) take_back_until: Millis,
     /// Nobody behind the base is let in before.
@@ -71,7 +72,8 @@ pub(super) struct Missed {
 }
 
 impl Line {
-    /// A line of which nothing is known, so that older numbers may be lost ones.
+    /// A line of which nothing is known, so that older numbers may be lost ones if the partition
+    /// lost its data.
     pub(super) fn new(item: Item, run: u64, now: Millis) -> Self {
         let base = Number::base_at(now);
         Self {
@@ -82,7 +84,8 @@ impl Line {
             tail: base,
             valid_from: Number(0),
             lost_from: Number(0),
-            take_back_until: now + TAKE_BACK_MS,
+            lost_to: base,
+            take_back_until: 0,
             behind_until: 0,
             run,
             waiting: Queue::default(),
@@ -164,7 +167,7 @@ impl Line {
         written: &mut Written,
     ) {
         self.totals.end(reason);
-        self.closed.insert(number, (reason, at));
+        self.remember_end(number, reason, at);
         written.closed.push(LineEvent::Closed { user, number, at, reason });
     }
 
@@ -227,6 +230,10 @@ impl Line {
             self.changes_dropped += 1;
         }
         self.gone.forget_below(self.frontier());
+    }
+
+    pub(super) fn remember_end(&mut self, number: Number, reason: EndReason, at: Millis) {
+        self.closed.insert(number, (reason, at));
     }
 
     /// How a number ended, as far as it is remembered.
@@ -311,7 +318,7 @@ impl Line {
         // A line nobody was ever in has sent nobody away: its item is read again after a loss.
         let sent_away = self.totals.joined > 0;
         self.valid_from = if sent_away { self.base.next() } else { Number(0) };
-        (self.lost_from, self.take_back_until) = (Number(0), now + TAKE_BACK_MS);
+        (self.lost_from, self.lost_to, self.take_back_until) = (Number(0), self.base, 0);
         self.run = run;
         self.changes_dropped = 0;
         self.gone = Departed::new(self.base);

@@ -18,7 +18,6 @@ pub(super) fn join(
     if refusal(line).is_none() {
         line.notice_loss(store, now);
     }
-    let before = line.tail;
     let mut answered: HashMap<&UserId, Joined> = HashMap::new();
     let mut answers = Vec::with_capacity(users.len());
     for user in users {
@@ -29,8 +28,12 @@ pub(super) fn join(
         answered.insert(user, answer.clone());
         answers.push(answer);
     }
-    if line.tail > before {
-        line.born(before.next(), now);
+    let issued = answers.iter().find_map(|answer| match answer {
+        Joined::At { number, new: true, .. } => Some(*number),
+        _ => None,
+    });
+    if let Some(first) = issued {
+        line.born(first, now);
     }
     answers
 }
@@ -59,6 +62,7 @@ fn join_one(
     if let Some(refusal) = refusal {
         return Joined::Refused(refusal);
     }
+    line.follow_clock(now);
     line.tail = line.tail.next();
     line.totals.joined += 1;
     let number = line.tail;

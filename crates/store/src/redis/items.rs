@@ -9,7 +9,7 @@ use futures_util::future::try_join_all;
 
 use super::keys::PartitionKeys;
 use super::scripts::{ScriptInvocation, scripts};
-use super::{RedisStore, fields, reply};
+use super::{RedisStore, fields, generation, reply};
 use crate::model::{Catalogue, NewsOutcome, Put};
 use crate::{CHUNK, Result, partition_of};
 
@@ -97,8 +97,10 @@ impl RedisStore {
         now: Millis,
     ) -> ScriptInvocation<'static> {
         let mut script = scripts().put_items.prepare_invoke();
-        script.key(PartitionKeys::new(partition).items);
+        let keys = PartitionKeys::new(partition);
+        script.key(keys.items).key(keys.generation);
         script.arg(u8::from(answer_items)).arg(now);
+        script.arg(self.generation_of(partition)).arg(generation::new_id());
         policy(&mut script, Some(&Policy::default()));
         for (change, read) in changes {
             script.key(self.keys(&change.id).item);

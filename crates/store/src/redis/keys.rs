@@ -17,6 +17,9 @@ pub(super) struct PartitionKeys {
     pub(super) items: String,
     /// HASH log → reading|read: how far logs were read from their beginning.
     pub(super) catalogues: String,
+    /// HASH id, lost, lossAt: the generation of the partition's data, the generations that were
+    /// lost, and when the last loss was recorded.
+    pub(super) generation: String,
 }
 
 /// The keys of one line.
@@ -37,6 +40,7 @@ impl PartitionKeys {
             fence: key("fence"),
             items: key("items"),
             catalogues: key("catalogues"),
+            generation: key("generation"),
         }
     }
 }
@@ -49,7 +53,7 @@ impl LineKeys {
     }
 
     /// The keys every script of a line is given, in the order of `scripts/line.lua`.
-    pub(super) fn all(&self) -> [String; 16] {
+    pub(super) fn all(&self) -> [String; 17] {
         let key = |name: &str| format!("{}{name}", self.prefix);
         [
             self.item.clone(),
@@ -68,6 +72,7 @@ impl LineKeys {
             self.partition.outbox_events.clone(),
             self.partition.fence.clone(),
             self.partition.items.clone(),
+            self.partition.generation.clone(),
         ]
     }
 

@@ -50,10 +50,11 @@ macro_rules! registry {
 registry! {
     line: [
         remove_item, set_policy, set_paused, reset, purge, join, snapshot, mark_seen,
-        resolve, reenter, close, counts, admit, expire, sweep,
+        resolve, reenter, close, counts, admit, expire, sweep, note_ended,
     ],
     plain: [
-        open, set_settings, next_epoch, fence, acquire_lock, renew, announce, outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
+        open, open_partition, declare_loss, set_settings, next_epoch, fence, acquire_lock, renew, announce,
+        outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
         journal_write, post_notice,
     ]
 }

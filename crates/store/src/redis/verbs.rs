@@ -136,6 +136,7 @@ impl Store for RedisStore {
     ) -> Result<Vec<Standing>> {
         let mut script = self.on_line(id, |scripts| &scripts.resolve);
         script.key(self.keys(id).slice(slice_of(now))).arg(now).arg(self.hold);
+        self.pass_generation(&mut script, id);
         tickets.iter().for_each(|(user, number)| {
             script.arg(user.as_str()).arg(number.0);
         });
@@ -146,6 +147,7 @@ impl Store for RedisStore {
         let Reentry { user, number, at, expires_at } = entry;
         let mut script = self.on_line(id, |scripts| &scripts.reenter);
         script.arg(now).arg(self.hold).arg(user.as_str()).arg(number.0).arg(at).arg(expires_at);
+        self.pass_generation(&mut script, id);
         if self.run(script).await? {
             return Ok(Standing::At(Place::Entered { at: *at, expires_at: *expires_at }));
         }
@@ -172,6 +174,28 @@ impl Store for RedisStore {
         now: Millis,
     ) -> Result<Closing> {
         self.close(id, user, number, reason, "entered", now).await
+    }
+
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        let mut is_known = true;
+        for tickets in tickets.chunks(CHUNK as usize) {
+            let mut script = self.on_line(id, |scripts| &scripts.note_ended);
+            script.arg(now);
+            tickets.iter().for_each(|(user, number, reason)| {
+                script.arg(user.as_str()).arg(number.0).arg(reason.code());
+            });
+            is_known = self.run(script).await?;
+        }
+        Ok(is_known)
+    }
+
+    async fn declare_loss(&self, now: Millis) -> Result<()> {
+        self.record_loss(now).await
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {

@@ -12,6 +12,10 @@ macro_rules! line_script {
     };
 }
 
+/// What the process knows, and what a partition without a generation receives.
+const GENERATION: &str = "00000000000000aa";
+const FRESH: &str = "00000000000000bb";
+
 const NOW: u64 = 1_794_600_000_000;
 const BASE: u64 = NOW * 64;
 /// The slice of time that NOW falls into, and so the first of the two the script is given.
@@ -19,7 +23,7 @@ const SLICE: u64 = NOW / 15_000;
 
 /// Names that no code of ours would make up: a script that builds a key itself is found out.
 fn keys() -> Vec<String> {
-    (1..=19).map(|index| format!("{{tag}}key-{index}")).collect()
+    (1..=20).map(|index| format!("{{tag}}key-{index}")).collect()
 }
 
 async fn call(
@@ -40,7 +44,7 @@ async fn call(
 /// An item with two people, on raw keys.
 async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let now = NOW.to_string();
-    let mut put = vec!["0", &now, "18"];
+    let mut put = vec!["0", &now, GENERATION, FRESH, "18"];
     put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
     put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
     put.extend(["onRejoin", "keep", "entryUrl", ""]);
@@ -49,9 +53,10 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
         include_str!("../../src/redis/scripts/numbers.lua"),
         include_str!("../../src/redis/scripts/put_items.lua"),
     ));
-    let (items, item) = (&keys()[15], &keys()[0]);
+    let (items, generation, item) = (&keys()[15], &keys()[16], &keys()[0]);
+    let mut script = script.key(items);
     let created: Vec<String> =
-        script.key(items).key(item).arg(&put).invoke_async(connection).await.unwrap();
+        script.key(generation).key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
     let joined = call(connection, &line_script!("join"), &[&now, "10", "45000", "kim", "lee"])
         .await
@@ -81,14 +86,16 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     let (now, chunk) = (NOW.to_string(), "500");
     let_in(&mut connection).await;
     let number = (BASE + 1).to_string();
-    let close = [now.as_str(), "kim", &number, "C", "entered", "45000"];
+    let close = [now.as_str(), "kim", &number, "C", "entered", "45000", GENERATION, FRESH];
     call(&mut connection, &line_script!("close"), &close).await.unwrap();
     let lost = (BASE - 9).to_string();
-    let resolve = [now.as_str(), "45000", "lee", &number, "choi", &lost];
+    let resolve = [now.as_str(), "45000", GENERATION, FRESH, "lee", &number, "choi", &lost];
     call(&mut connection, &line_script!("resolve"), &resolve).await.unwrap();
     let until = (NOW + 1000).to_string();
-    let reenter = [now.as_str(), "45000", "choi", &lost, &now, &until];
+    let reenter = [now.as_str(), "45000", "choi", &lost, &now, &until, GENERATION, FRESH];
     call(&mut connection, &line_script!("reenter"), &reenter).await.unwrap();
+    let note = [now.as_str(), "choi", &lost, "C"];
+    call(&mut connection, &line_script!("note_ended"), &note).await.unwrap();
     let expire = ["7", now.as_str(), chunk, "concert", "45000"];
     call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
     call(&mut connection, &line_script!("reset"), &[]).await.unwrap();
@@ -142,7 +149,7 @@ async fn liveness_is_kept_as_long_as_the_policy_looks_back() {
         let limits = [("graceSeconds", policy.0), ("missedKeepSeconds", policy.1)];
         let () = connection.hset_multiple(&keys()[0], &limits).await.unwrap();
         call(&mut connection, &line_script!("mark_seen"), &["0", "\u{1}"]).await.unwrap();
-        let seconds: i64 = connection.ttl(&keys()[16]).await.unwrap();
+        let seconds: i64 = connection.ttl(&keys()[17]).await.unwrap();
         assert!(lives.contains(&seconds), "{policy:?}: {seconds} s");
     }
 }
@@ -173,11 +180,28 @@ async fn a_line_that_retires_forgets_groups_that_everybody_has_left() {
     let_in(&mut connection).await;
     let now = NOW.to_string();
     for (who, number) in [("kim", BASE + 1), ("lee", BASE + 2)] {
-        let close = [now.as_str(), who, &number.to_string(), "C", "entered", "45000"];
+        let close =
+            [now.as_str(), who, &number.to_string(), "C", "entered", "45000", GENERATION, FRESH];
         call(&mut connection, &line_script!("close"), &close).await.unwrap();
     }
     assert!(connection.exists::<_, bool>(&keys()[6]).await.unwrap());
     let expire = ["7", &now, "100", "concert", "45000"];
     call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
     assert!(!connection.exists::<_, bool>(&keys()[6]).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_latest_sixteen_lost_generations_are_remembered() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let mut connection = server.connection().await.unwrap();
+    for lost in 0..20 {
+        let (now, known) = ((NOW + lost).to_string(), format!("{lost:016x}"));
+        let resolve = [now.as_str(), "45000", &known, FRESH, "kim", "1"];
+        call(&mut connection, &line_script!("resolve"), &resolve).await.unwrap();
+    }
+    let id: String = connection.hget(&keys()[16], "id").await.unwrap();
+    let lost: String = connection.hget(&keys()[16], "lost").await.unwrap();
+    let at: u64 = connection.hget(&keys()[16], "lossAt").await.unwrap();
+    let latest: String = (4..20).map(|lost| format!(",{lost:016x}")).collect();
+    assert_eq!((id.as_str(), lost, at), (FRESH, latest, NOW + 19));
 }

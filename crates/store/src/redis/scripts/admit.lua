@@ -2,7 +2,7 @@
 -- the grace period is put aside instead. Entry and event are one step. A line is served once per
 -- tick, whoever leads: a new leader, or one that tries a round again, comes too early for lines that
 -- were served. All calls of a round have the same time.
--- KEYS[17..]: slices of liveness from ARGV[6] on, to the one after the current.
+-- KEYS[18..]: slices of liveness from ARGV[6] on, to the one after the current.
 -- ARGV: 1 epoch · 2 quota · 3 most events the outbox may hold · 4 now · 5 most people per call ·
 --       6 the first slice in KEYS · 7 how long after the last round the next may begin
 -- Reply: {admitted, missed, remaining, 0|1 more, 0|1 outbox full}, or

@@ -2,10 +2,11 @@
 -- that nobody takes it back later. One whose time is up ends for that reason, also before the leader
 -- has noticed: the person was told so.
 -- ARGV: 1 now · 2 user · 3 number · 4 reason · 5 'entered' to end entries only, 'any' otherwise ·
---       6 how long a line waits for people it lost
+--       6 how long a line waits for people it lost · 7 the generation the process knows ·
+--       8 an id for a partition that has none
 -- Reply: 'd' ended by this call · 'o' over already, or never inside · 'f' nothing is known of such an item
 local now, user, number, reason = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local item = losses()
+local item = losses(check_generation(GENERATION, ARGV[7], ARGV[8], now))
 if not item.id then return 'f' end
 allow_oom(ITEM)
 
@@ -17,7 +18,9 @@ local function took_out()
     forget_entry(user)
     return true
   end
-  if item.removed == '0' and number > item.tail then lift(item, number, now, tonumber(ARGV[6])) end
+  if item.removed == '0' and number > item.tail and has_evidence(item, now) then
+    lift(item, number, now, tonumber(ARGV[6]))
+  end
   if item.removed == '0' and has_lost(item, user, number, now) then
     redis.call('HINCRBY', ITEM, 'joined', 1)
     return true

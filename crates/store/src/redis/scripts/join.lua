@@ -1,5 +1,5 @@
 -- Joins people in the order given; each gets one answer, and one place whatever happens.
--- KEYS[17]: the current slice of liveness.
+-- KEYS[18]: the current slice of liveness.
 -- ARGV: 1 now · 2 global quota per tick · 3 how long a line waits for people it lost ·
 --       4.. user ids, each once
 -- Reply: {tag, people, number, a, b} for each run of people whose answers follow from each other:
@@ -96,8 +96,16 @@ local function answer(tag, number, a, b)
   end
 end
 
+-- Prepare the counter for the first number of this call.
+local function follow_clock_once()
+  if tail > tail_before then return end
+  tail = follow_clock(tail, now)
+  tail_before = tail
+end
+
 local function newcomer(user)
   if refused then return answer(refused, 0, 0, 0) end
+  follow_clock_once()
   tail = tail + 1
   if passes_through() then
     through = through + 1
@@ -143,6 +151,7 @@ if refused or item.mode == 'auto' or is_anybody(waits) or is_anybody(returns) or
   end
 else
   -- When a sale opens nearly every batch is of newcomers alone: the same as above, in fewer steps.
+  follow_clock_once()
   for i = 1, people do
     added[2 * i - 1], added[2 * i] = tail + i, ARGV[i + 3]
   end

@@ -1,16 +1,16 @@
 -- The words every script of a line shares. Prepended to each of them, never run alone.
 --
--- KEYS 1..16 are the line's keys in the order of keys.rs; KEYS 17.. are slices of liveness.
+-- KEYS 1..17 are the line's keys in the order of keys.rs; KEYS 18.. are slices of liveness.
 local ITEM, WAITING, RETURNING = KEYS[1], KEYS[2], KEYS[3]
 local MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local DEPARTED, CLOSED, BIRTHS, RATE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local ACTIVE, OUTBOX, OUTBOX_EVENTS, FENCE, ITEMS = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local SLICES = 17
+local GENERATION, SLICES = KEYS[17], 18
 
 local PAGE = 8192
 local SLICE_MS, SLICES_KEPT, UNSEEN_MS = 15000, 244, 360000
 local BUCKET_MS, BUCKETS = 5000, 60
-local CLOSED_KEEP_MS, LEAP = 3600000, 1048576
+local CLOSED_KEEP_MS, LEAP, MAX_CLOCK_LAG_MS = 3600000, 1048576, 3600000
 -- The most people of a group, see write_entries().
 local GROUP = 100
 
@@ -167,7 +167,7 @@ end
 local function is_stale(epoch) return redis.call('GET', FENCE) ~= epoch end
 local STALE = redis.error_reply('STALE another leader has taken over')
 
--- Has the slice KEYS[17] live as long as anybody may look back to it: kept longer, the slices of an
+-- Has the slice KEYS[18] live as long as anybody may look back to it: kept longer, the slices of an
 -- hour would be a quarter of a line's memory. Never shorter than for the default policy, so that a
 -- line finds what it needs when its policy looks back further, or at all, from now on.
 local function keep_slice()
@@ -176,7 +176,7 @@ local function keep_slice()
   redis.call('PEXPIRE', KEYS[SLICES], txt(math.max(unseen, UNSEEN_MS) + 2 * SLICE_MS))
 end
 
--- Marks one number as seen in the slice KEYS[17].
+-- Marks one number as seen in the slice KEYS[18].
 local function mark(number)
   local page = math.floor(number / PAGE)
   local offset = number - page * PAGE
@@ -206,7 +206,7 @@ local function oldest_slice(now, seconds)
   return math.max(0, math.floor(math.max(0, now - seconds * 1000) / SLICE_MS))
 end
 
--- Who was seen since slice `oldest`. KEYS[17] is the slice `first_key`, the keys after it are the
+-- Who was seen since slice `oldest`. KEYS[18] is the slice `first_key`, the keys after it are the
 -- following slices. Returns a function that tells it of one number; one that tells whether all were
 -- from one number to another, and rather says no than looks long; and from where on everybody counts as
 -- seen.
@@ -262,21 +262,30 @@ local function ended(number)
   return nil
 end
 
--- The fields that tell what a line has lost.
-local function losses()
-  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'takeBackUntil', 'recoveringUntil'}
+-- The fields that tell what a line has lost. `loss_until`: until when a loss of the partition lets
+-- numbers be reclaimed, as check_generation() returns it; read here if it is not given.
+local function losses(loss_until)
+  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'recoveringUntil'}
   local item = item_fields('id', 'removed', 'run', unpack(numbers))
   for _, name in ipairs(numbers) do
     item[name] = tonumber(item[name] or '0')
   end
+  -- lostTo counts only with the base that a clock advance wrote beside it. With any other base, the
+  -- numbers up to the base may be lost.
+  if item.clockBase ~= item.base then item.lostTo = item.base end
+  item.lossUntil = loss_until or check_generation(GENERATION, '')
   return item
 end
 
 -- Whether a number may have been given before the store lost data.
-local function may_be_lost(item, number) return item.lostFrom <= number and number <= item.base end
+local function may_be_lost(item, number) return item.lostFrom <= number and number <= item.lostTo end
 
 -- Whether it is early enough after a loss to take people back.
-local function takes_back(item, now) return now < item.takeBackUntil end
+local function takes_back(item, now) return now < math.max(item.takeBackUntil, item.lossUntil) end
+
+-- Whether a process saw that the store lost data: another server goes on with the line, or the
+-- partition's loss is recorded.
+local function has_evidence(item, now) return now < item.lossUntil or item.run ~= server() end
 
 -- Whether a person is somewhere where they need no number of old.
 local function holds(user)
@@ -294,23 +303,46 @@ local function has_lost(item, user, number, now)
     and not is_taken(number)
 end
 
--- Goes on behind every number that may have been given, `given` among them. Who waits now is below
--- the base from here on, which those who read the line's changes are told first.
+-- Whether a further loss widens the range of lost numbers instead of starting a new one: at least half
+-- of the reclaim window remains. A loss of the partition counts only for a line that began around that
+-- time, because the ends of all numbers in the range must still be remembered.
+local function widens(item, now)
+  local soon, remembered_until = now + TAKE_BACK_MS / 2, item.lostTo / 64 + CLOSED_KEEP_MS
+  return soon < item.takeBackUntil or (soon < item.lossUntil and item.lossUntil <= remembered_until)
+end
+
+-- Continue the counter at `base`. All who wait are below the base afterwards; pods read that as the first
+-- of the line's changes.
+local function move_base(item, base)
+  local frontier = first_behind(item.base)
+  if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
+  item.base, item.tail, base_known = base, base, base
+end
+
+-- Goes on behind every number that may have been given, `given` among them.
 local function lift(item, given, now, hold)
-  -- Losses that follow each other soon count as one.
-  if not takes_back(item, now + TAKE_BACK_MS / 2) then
+  if not widens(item, now) then
     item.lostFrom, item.takeBackUntil = item.tail + 1, now + TAKE_BACK_MS
   end
   -- Who was taken back already may be lost again: everybody has the whole time to come back anew.
   item.recoveringUntil = item.recoveringUntil > now and now + hold or 0
   allow_oom(ITEM)
-  local frontier = first_behind(item.base)
-  if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
-  item.base = math.max(math.min(now * 64, HIGHEST), math.max(item.tail, given) + LEAP)
-  item.tail, base_known = item.base, item.base
+  move_base(item, math.max(math.min(now * 64, HIGHEST), math.max(item.tail, given) + LEAP))
+  item.lostTo = item.base
   redis.call('HSET', ITEM, 'base', txt(item.base), 'tail', txt(item.tail), 'lostFrom', txt(item.lostFrom),
     'takeBackUntil', txt(item.takeBackUntil), 'recoveringUntil', txt(item.recoveringUntil),
     'behindUntil', txt(now + hold), 'run', server())
+end
+
+-- Continue the counter at the clock if it is more than MAX_CLOCK_LAG_MS behind, so that a number tells
+-- when it was given. Nothing was lost: the lost range stays as it is. Return the last number given.
+local function follow_clock(tail, now)
+  local base = math.min(now * 64, HIGHEST)
+  if base - tail <= MAX_CLOCK_LAG_MS * 64 then return tail end
+  local item = losses()
+  move_base(item, base)
+  redis.call('HSET', ITEM, 'base', txt(base), 'tail', txt(base), 'clockBase', txt(base), 'lostTo', txt(item.lostTo))
+  return base
 end
 
 -- A line that another server has gone on with may have lost the newest numbers: what it gives next

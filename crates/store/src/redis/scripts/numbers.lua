@@ -5,6 +5,8 @@ local function txt(number) return string.format('%.0f', number) end
 
 -- The highest number there can be, and how long after a loss numbers of old are taken back.
 local HIGHEST, TAKE_BACK_MS = 281474976710655, 3000000
+-- How many lost generations a partition remembers. All ids have the same length.
+local LOST_GENERATIONS = 16
 
 -- Versions may exceed what a double holds, so they are compared as decimal text.
 local function is_newer(version, stored)
@@ -25,3 +27,19 @@ end
 -- Called by every script that frees memory, stops admission or serves tickets that exist; a join of a
 -- new ticket must not call it.
 local function allow_oom(key) redis.call('PERSIST', key) end
+
+-- Compare the generation that the calling process found when it started (`known`) with the stored one in
+-- the hash `key`. A different one, or none, is evidence that the partition lost its data: record the loss,
+-- once per generation. A partition without a record receives the id `fresh`. Return until when the
+-- recorded loss lets numbers be reclaimed; 0 if no loss is recorded.
+local function check_generation(key, known, fresh, now)
+  local id, lost, loss_at = unpack(redis.call('HMGET', key, 'id', 'lost', 'lossAt'))
+  lost = lost or ''
+  if known ~= '' and known ~= id and not string.find(lost, known, 1, true) then
+    lost = string.sub(lost .. ',' .. known, -LOST_GENERATIONS * (#known + 1))
+    allow_oom(key)
+    redis.call('HSET', key, 'id', id or fresh, 'lost', lost, 'lossAt', txt(now))
+    loss_at = now
+  end
+  return loss_at and tonumber(loss_at) + TAKE_BACK_MS or 0
+end

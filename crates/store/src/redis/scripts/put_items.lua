@@ -1,13 +1,13 @@
 -- Creates or changes items of one partition, each unless the change is older than what is stored.
--- KEYS: 1 items of the partition · 2.. the item of each change; one may come twice
--- ARGV: 1 '1' to answer with the items · 2 now · 3 how many words of default policy follow
---       4.. those: field, value, …
+-- KEYS: 1 items and 2 generation of the partition · 3.. the item of each change; one may come twice
+-- ARGV: 1 '1' to answer with the items · 2 now · 3 the generation the process knows · 4 an id for a
+--       partition that has none · 5 how many words of default policy follow · 6.. those: field, value, …
 --       then for each change: id, name, stock, enabled 0|1, version or '', offset and time it was read at
 --       or '' and '', how many words of policy follow (0: keep the stored one), those
 -- Reply: for each change 'created', 'updated' or 'stale'; where items are asked for
 --        {'created'|'updated', HGETALL item} or {'stale'}
 local ITEMS, answer_items, now = KEYS[1], ARGV[1] == '1', tonumber(ARGV[2])
-local defaults_from, defaults_to = 4, 3 + tonumber(ARGV[3])
+local defaults_from, defaults_to = 6, 5 + tonumber(ARGV[5])
 local NEW = {'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0'}
 
 local function extend(words, from, first, last)
@@ -15,14 +15,16 @@ local function extend(words, from, first, last)
 end
 
 -- A new line begins behind every number the item's earlier one has given. One that nobody was ever
--- in has sent nobody away: older numbers may be of a line that was lost.
+-- in has sent nobody away: older numbers may be of a line that was lost, which the partition's
+-- generation tells.
 local run
 local function line_from(tail, joined)
   local base = math.max(math.min(now * 64, HIGHEST), tonumber(tail or '0'))
   run = run or server()
   local valid_from = (joined or '0') == '0' and 0 or base + 1
   return {'base', txt(base), 'tail', txt(base), 'validFrom', txt(valid_from), 'dropped', '0', 'paused', '0',
-    'lostFrom', '0', 'takeBackUntil', txt(now + TAKE_BACK_MS), 'recoveringUntil', '0', 'behindUntil', '0', 'run', run}
+    'lostFrom', '0', 'takeBackUntil', '0', 'recoveringUntil', '0', 'behindUntil', '0', 'clockBase', '0',
+    'run', run}
 end
 
 -- Applies the change whose words begin at ARGV[at]; returns the reply and where the next begins.
@@ -60,8 +62,9 @@ end
 
 -- A change may take stock away or disable an item, which must work on a full server.
 allow_oom(ITEMS)
+check_generation(KEYS[2], ARGV[3], ARGV[4], now)
 local replies, at = {}, defaults_to + 1
-for change = 1, #KEYS - 1 do
-  replies[change], at = put(KEYS[change + 1], at)
+for change = 1, #KEYS - 2 do
+  replies[change], at = put(KEYS[change + 2], at)
 end
 return replies

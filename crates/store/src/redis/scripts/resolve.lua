@@ -1,13 +1,15 @@
 -- What became of genuine tickets. Who missed their turn and asks in time comes back, ahead of the
 -- line; whose number was lost is put back where it belongs, and the first of them begins the time
--- in which nobody is let in.
--- KEYS[17]: the current slice of liveness.
--- ARGV: 1 now · 2 how long a line waits for people it lost · 3.. user, number, …
+-- in which nobody is let in. A number is lost only if there is evidence that the store lost data; otherwise
+-- it is of another store.
+-- KEYS[18]: the current slice of liveness.
+-- ARGV: 1 now · 2 how long a line waits for people it lost · 3 the generation the process knows ·
+--       4 an id for a partition that has none · 5.. user, number, …
 -- Reply: {tag, a, b} per ticket: 'w' waiting, position · 'e' entered, at, expires ·
 --        'x' ended, reason · 'r' from before a restart · 'n' no such item any more ·
 --        'f' nothing is known of such an item
 local now, hold = tonumber(ARGV[1]), tonumber(ARGV[2])
-local item = losses()
+local item = losses(check_generation(GENERATION, ARGV[3], ARGV[4], now))
 
 local function waits(user)
   return {'w', redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1}
@@ -29,7 +31,10 @@ end
 
 -- A genuine number that is nowhere and whose end nobody remembers.
 local function unknown(user, number)
-  if number > item.tail then lift(item, number, now, hold) end
+  if number > item.tail then
+    if not has_evidence(item, now) then return {'r'} end
+    lift(item, number, now, hold)
+  end
   -- So long ago that how it ended is forgotten.
   if not may_be_lost(item, number) then return {'x', 'E'} end
   if not takes_back(item, now) or is_taken(number) then return {'r'} end
@@ -66,7 +71,7 @@ local function standing(user, number)
 end
 
 local answers = {}
-for i = 3, #ARGV, 2 do
+for i = 5, #ARGV, 2 do
   answers[#answers + 1] = item.id and standing(ARGV[i], tonumber(ARGV[i + 1])) or {'f'}
 end
 write_down(now, item.id)

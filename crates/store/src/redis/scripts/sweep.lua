@@ -1,5 +1,5 @@
 -- Removes people unseen for too long from the line.
--- KEYS[17..]: slices of liveness from ARGV[5] on, to the one after the current.
+-- KEYS[18..]: slices of liveness from ARGV[5] on, to the one after the current.
 -- ARGV: 1 epoch · 2 now · 3 number to begin at · 4 most people to look at · 5 the first slice in KEYS
 -- Reply: {abandoned, number to go on at, 0 at the end}, or {'slices', seconds} with nothing done,
 --        if KEYS do not reach back far enough

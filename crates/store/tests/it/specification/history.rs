@@ -34,6 +34,9 @@ pub(crate) enum Op {
     Replicate,
     LoseNewest,
     LoseEverything,
+    FreshStart,
+    DeclareLoss,
+    NoteEnded { item: usize, tickets: Vec<usize>, completed: bool },
     BeginTerm,
     Admit { item: usize, quota: u32, spacing: u64, outbox_max: u64, stale: bool },
     Expire { item: usize, stale: bool },
@@ -147,6 +150,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::Replicate),
         1 => Just(Op::LoseNewest),
         1 => Just(Op::LoseEverything),
+        1 => prop_oneof![Just(Op::FreshStart), Just(Op::DeclareLoss)],
+        2 => (item(), tickets(), any::<bool>())
+            .prop_map(|(item, tickets, completed)| Op::NoteEnded { item, tickets, completed }),
         6 => item().prop_map(|item| Op::Snapshot { item }),
         4 => put(item(), 0..8u32, prop::bool::weighted(0.8)),
         2 => (item(), policy(), any::<bool>())

@@ -165,6 +165,15 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Op::LoseNewest | Op::LoseEverything => self.lose(op).await,
+            Op::FreshStart => self.start_fresh().await,
+            Op::DeclareLoss => both!(self, store => store.declare_loss(self.now)),
+            Op::NoteEnded { item, tickets, completed } => {
+                let reason = if *completed { EndReason::Completed } else { EndReason::Abandoned };
+                let tickets = tickets.iter().filter_map(|index| self.ticket(*item, *index));
+                let ended: Vec<_> = tickets.map(|(user, number)| (user, number, reason)).collect();
+                let (id, now) = (&self.items[*item], self.now);
+                both!(self, store => store.note_ended(id, &ended, now)).map(drop)
+            }
             Op::BeginTerm => {
                 self.epoch = both!(self, store => store.begin_term(self.now))?;
                 Ok(())
@@ -202,6 +211,20 @@ impl<'a> World<'a> {
             None => self.setup.flush().await,
         }
         self.memory.lose(replica);
+        self.go_on(everything).await
+    }
+
+    /// New processes start on an empty store: nothing is evidence of a loss.
+    async fn start_fresh(&mut self) -> std::result::Result<(), Wrong> {
+        self.setup.flush().await;
+        self.replica = None;
+        self.memory = MemoryStore::new(PARTITIONS, SETTINGS);
+        self.redis = RedisStore::open(&self.setup.url(), PARTITIONS, SETTINGS).await.unwrap();
+        self.epoch = Epoch(0);
+        self.go_on(true).await
+    }
+
+    async fn go_on(&mut self, everything: bool) -> std::result::Result<(), Wrong> {
         // Clocks do not go back so far that a new line begins among the numbers of the old one.
         let given = self.tickets.iter().flatten().map(|(_, number)| number.0 / 64).max();
         self.now = self.now.max(given.unwrap_or(0)) + 1_000;

@@ -1,0 +1,207 @@
+//! A new store and a store that lost data: places are restored only where there is evidence of a loss.
+
+use std::sync::Arc;
+
+use daegi_domain::{EndReason, MAX_CLOCK_LAG_MS, Number, Policy, UserId};
+use daegi_store::{
+    Closing, DepartedCursor, Joined, MemoryStore, Place, Reentry, SharedStore, Standing, Store,
+    TAKE_BACK_MS,
+};
+
+use crate::support::{PARTITIONS, SETTINGS, START, Setup, change, item, user, users};
+
+/// The minutes between the earlier store and the new one.
+const LATER: u64 = START + 600_000;
+
+/// Both stores, and how to start one that is new, as seen by a new process.
+enum Fixture {
+    Memory,
+    Redis(Setup),
+}
+
+impl Fixture {
+    async fn both() -> Vec<Self> {
+        let redis = daegi_testkit::redis_or_loud().await;
+        let mut both = vec![Self::Memory];
+        both.extend(redis.map(|server| Self::Redis(Setup::One(server))));
+        both
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Redis(_) => "redis",
+        }
+    }
+
+    /// A store without data, opened by a process that starts now.
+    async fn fresh(&self, now: u64) -> SharedStore {
+        let store: SharedStore = match self {
+            Self::Memory => Arc::new(MemoryStore::new(PARTITIONS, SETTINGS)),
+            Self::Redis(setup) => {
+                setup.flush().await;
+                setup.store().await
+            }
+        };
+        open(&*store, now).await;
+        store
+    }
+}
+
+async fn open(store: &dyn Store, now: u64) {
+    let policy = Policy { grace_seconds: 0, ..Policy::default() };
+    store.put_item(&change("concert", policy), now).await.unwrap();
+}
+
+async fn join(store: &dyn Store, who: &[UserId], now: u64) -> Vec<(UserId, Number)> {
+    let joined = store.join(&item("concert"), who, &SETTINGS, now).await.unwrap();
+    let number = |joined: &Joined| match joined {
+        Joined::At { number, .. } => *number,
+        Joined::Refused(refusal) => panic!("{refusal:?}"),
+    };
+    who.iter().cloned().zip(joined.iter().map(number)).collect()
+}
+
+async fn standings(store: &dyn Store, tickets: &[(UserId, Number)], now: u64) -> Vec<Standing> {
+    store.resolve(&item("concert"), tickets, now).await.unwrap()
+}
+
+async fn recovering_until(store: &dyn Store) -> u64 {
+    store.item(&item("concert")).await.unwrap().unwrap().recovering_until
+}
+
+fn waiting(position: u64) -> Standing {
+    Standing::At(Place::Waiting { position })
+}
+
+#[tokio::test]
+async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
+    for fixture in Fixture::both().await {
+        let name = fixture.name();
+        let earlier = fixture.fresh(START).await;
+        let mut old = join(&*earlier, &users(3), START).await;
+        let epoch = earlier.begin_term(START).await.unwrap();
+        earlier.admit(epoch, &item("concert"), 1, 0, 1000, START).await.unwrap();
+        let (id, (who, number)) = (item("concert"), old[0].clone());
+        let completed = earlier.complete(&id, &who, number, EndReason::Completed, START).await;
+        assert_eq!(completed.unwrap(), Closing::Done, "{name}");
+        let left = earlier.leave(&id, &old[1].0, old[1].1, START).await.unwrap();
+        assert_eq!(left, Closing::Done, "{name}");
+        old.push((user("long-ago"), Number::base_at(START - 200 * 86_400_000)));
+        old.push((user("ahead"), Number::base_at(LATER + 60_000)));
+
+        let store = fixture.fresh(LATER).await;
+        let new = join(&*store, &[user("new")], LATER).await;
+        let refused = vec![Standing::Restarted; old.len()];
+        assert_eq!(standings(&*store, &old, LATER).await, refused, "{name}");
+        for (user, number) in &old {
+            let left = store.leave(&id, user, *number, LATER).await.unwrap();
+            assert_eq!(left, Closing::Over, "{name}: {user}");
+            let entry = Reentry {
+                user: user.clone(),
+                number: *number,
+                at: START,
+                expires_at: LATER + 600_000,
+            };
+            let standing = store.reenter(&id, &entry, LATER).await.unwrap();
+            assert_eq!(standing, Standing::Restarted, "{name}: {user}");
+        }
+        assert_eq!(standings(&*store, &new, LATER).await, [waiting(1)], "{name}");
+        assert_eq!(recovering_until(&*store).await, 0, "{name}: the line stays open");
+        let line = store.snapshot(&id, DepartedCursor::default()).await.unwrap().unwrap();
+        assert_eq!((line.waiting, line.behind_until), (1, 0), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_operator_can_declare_that_a_new_store_lost_data() {
+    for fixture in Fixture::both().await {
+        let name = fixture.name();
+        let old = join(&*fixture.fresh(START).await, &users(2), START).await;
+        let store = fixture.fresh(LATER).await;
+        let new = join(&*store, &[user("new")], LATER).await;
+        assert_eq!(standings(&*store, &old[..1], LATER).await, [Standing::Restarted], "{name}");
+        store.declare_loss(LATER).await.unwrap();
+        assert_eq!(standings(&*store, &old, LATER).await, [waiting(1), waiting(2)], "{name}");
+        assert_eq!(standings(&*store, &new, LATER).await, [waiting(3)], "{name}");
+        assert!(recovering_until(&*store).await > LATER, "{name}");
+        let late = (user("late"), Number::base_at(START));
+        let standing = standings(&*store, &[late], LATER + TAKE_BACK_MS).await;
+        assert_eq!(standing, [Standing::Restarted], "{name}: the window is over");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_ran_before_the_loss_is_evidence_for_a_process_that_started_after_it() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let setup = Setup::One(server);
+    let before = setup.store().await;
+    open(&*before, START).await;
+    let old = join(&*before, &users(2), START).await;
+    setup.flush().await;
+    let after = setup.store().await;
+    open(&*after, LATER).await;
+    assert_eq!(standings(&*after, &old[..1], LATER).await, [Standing::Restarted]);
+    // Whatever the earlier process asks for, it passes the generation that it knows.
+    assert_eq!(standings(&*before, &old[1..], LATER).await, [waiting(1)]);
+    assert_eq!(standings(&*after, &old[..1], LATER).await, [waiting(1)]);
+    // One generation is declared lost once.
+    let late = (user("late"), Number::base_at(START));
+    assert_eq!(standings(&*before, &[late], LATER + TAKE_BACK_MS).await, [Standing::Restarted]);
+}
+
+#[tokio::test]
+async fn a_number_tells_when_it_was_issued_also_in_a_line_that_is_a_month_old() {
+    for fixture in Fixture::both().await {
+        let name = fixture.name();
+        let store = fixture.fresh(START).await;
+        let first = join(&*store, &users(3), START).await;
+        let left = store.leave(&item("concert"), &first[1].0, first[1].1, START).await.unwrap();
+        assert_eq!(left, Closing::Done, "{name}");
+
+        let within = join(&*store, &[user("within")], START + MAX_CLOCK_LAG_MS).await;
+        assert_eq!(within[0].1, first[2].1.next(), "{name}");
+        let month = START + 30 * 86_400_000;
+        let later = join(&*store, &[user("later")], month).await;
+        assert_eq!(later[0].1, Number::base_at(month).next(), "{name}");
+        assert_eq!(later[0].1.issued_at_ms(), month, "{name}");
+
+        let waits = [first[0].clone(), first[2].clone(), within[0].clone(), later[0].clone()];
+        let positions = [waiting(1), waiting(2), waiting(3), waiting(4)];
+        assert_eq!(standings(&*store, &waits, month).await, positions, "{name}");
+        let gone = standings(&*store, &first[1..2], month).await;
+        assert_eq!(gone, [Standing::Ended(EndReason::Left)], "{name}: nothing was lost");
+        assert_eq!(recovering_until(&*store).await, 0, "{name}");
+        let epoch = store.begin_term(month).await.unwrap();
+        let admitted = store.admit(epoch, &item("concert"), 9, 0, 1000, month).await.unwrap();
+        assert_eq!(admitted.admitted, 4, "{name}: nobody is held back");
+    }
+}
+
+#[tokio::test]
+async fn tickets_that_ended_before_the_loss_leave_the_line_when_that_becomes_known() {
+    for fixture in Fixture::both().await {
+        let name = fixture.name();
+        let old = join(&*fixture.fresh(START).await, &users(3), START).await;
+        let (store, id) = (fixture.fresh(LATER).await, item("concert"));
+        store.declare_loss(LATER).await.unwrap();
+        assert_eq!(standings(&*store, &old[..2], LATER).await, [waiting(1), waiting(2)], "{name}");
+        let ended = [(0, EndReason::Completed), (2, EndReason::Left)];
+        let ended = ended.map(|(index, reason)| (old[index].0.clone(), old[index].1, reason));
+        assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}");
+        assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}: again");
+        let (completed, left) = (EndReason::Completed, EndReason::Left);
+        let expected = [Standing::Ended(completed), waiting(1), Standing::Ended(left)];
+        assert_eq!(standings(&*store, &old, LATER).await, expected, "{name}");
+        let counts = store.counts(std::slice::from_ref(&id)).await.unwrap().remove(0);
+        assert_eq!(
+            (counts.waiting, counts.totals.joined, counts.totals.ended),
+            (1, 2, 1),
+            "{name}"
+        );
+        for partition in 0..PARTITIONS {
+            assert_eq!(store.outbox_len(partition).await.unwrap(), 0, "{name}: no event");
+        }
+        assert!(!store.note_ended(&item("other"), &ended, LATER).await.unwrap(), "{name}");
+    }
+}
