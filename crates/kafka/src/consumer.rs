@@ -4,54 +4,36 @@
 //! |---|---|
 //! | the effect is there | its offset is stored, the next one of its partition follows |
 //! | the message is poison | it goes to the dead letters with its reason, then as above |
-//! | the effect must wait | tried again with growing pauses; nothing of its partition passes it |
+//! | the effect must wait, or the dead letter cannot be written | tried again with growing pauses; its partition is held, others go on |
 //! | the process ends or dies | read again by whoever has the partition next |
 //! | what earlier ones did is lost | the whole partition is read again from its beginning |
 //!
-//! So every effect must be harmless when repeated. Partitions go side by side, each in order.
+//! So every effect must be harmless when repeated. A partition keeps its order and waits for no other
+//! one: `dispatch` reads the topic into one queue per partition (`queues`), and `partition` is the worker
+//! that gives the records of one queue their effect.
 
 mod catch_up;
 mod dead_letter;
+mod dispatch;
 mod incoming;
 mod member;
 mod partition;
+mod queues;
 mod reading;
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
-use futures_util::{FutureExt, StreamExt};
-use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
-use tokio::task::{JoinError, JoinSet};
-use tokio::time::{MissedTickBehavior, interval};
+use rdkafka::consumer::{Consumer as _, StreamConsumer};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Publisher, Result, client};
-use catch_up::CatchUp;
+use dispatch::Dispatcher;
 pub use incoming::Incoming;
 pub use member::Lag;
 use member::Member;
 use partition::Work;
-use reading::Ended;
-
-/// How many messages have their effect in one go, while as many are read: what bounds memory while
-/// the store is slow. Large, so that the many changes of a hot item become one.
-const CHUNK: usize = 16_384;
-
-/// How many messages are read before somebody else on the same thread has a turn.
-const PIECE: usize = 1_024;
-
-/// How often a consumer looks whether what it read is still there.
-const LOOK: Duration = Duration::from_secs(1);
-
-/// The pause after librdkafka reported trouble instead of a message.
-const PAUSE: Duration = Duration::from_millis(250);
-
-/// How long the broker has to hear the last offsets of a process that ends.
-const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// Where messages come from.
 #[derive(Debug, Clone)]
@@ -130,7 +112,6 @@ pub enum Standing {
 pub struct Consumer<E> {
     consumer: Arc<StreamConsumer<Member>>,
     work: Arc<Work<E>>,
-    catch_up: CatchUp,
 }
 
 impl<E: Effect> Consumer<E> {
@@ -162,7 +143,7 @@ impl<E: Effect> Consumer<E> {
             .create_with_context(Member::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
         let work = Arc::new(Work::new(effect, Publisher::new(&brokers)?, topics));
-        Ok(Self { consumer: Arc::new(consumer), work, catch_up: CatchUp::default() })
+        Ok(Self { consumer: Arc::new(consumer), work })
     }
 
     /// How far it is behind.
@@ -171,97 +152,10 @@ impl<E: Effect> Consumer<E> {
         Lag(Arc::clone(self.consumer.context()))
     }
 
-    /// Reads until told to stop; what is under way then is finished, unless it waits for
-    /// somebody, and stored offsets are committed.
-    pub async fn run(mut self, stop: CancellationToken) {
-        let (consumer, work) = (self.consumer.clone(), self.work.clone());
-        let messages = consumer.stream().map(|message| work.read(message));
-        let mut chunks = messages.ready_chunks(PIECE);
-        // The next chunk is read and understood while this one has its effect, and grows meanwhile.
-        let (mut this, mut next) = (JoinSet::new(), Vec::new());
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let begun = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                Some(ended) = this.join_next() => self.ended(ended, &stop).await,
-                _ = looks.tick(), if this.is_empty() => self.look().await,
-                Some(mut more) = chunks.next(), if next.len() < CHUNK => {
-                    next.append(&mut more);
-                    BTreeSet::new()
-                }
-            };
-            reading::forget(&mut next, &begun);
-            if this.is_empty() && !next.is_empty() {
-                let is_due = looks.tick().now_or_never().is_some();
-                let begun = self.settle(is_due, &stop).await;
-                reading::forget(&mut next, &begun);
-                let chunk = std::mem::take(&mut next);
-                this.spawn(self.work.clone().chunk(chunk, consumer.clone(), stop.clone()));
-                // tokio keeps a new task for the thread that made it, which would read on first.
-                tokio::task::yield_now().await;
-            }
-        }
-        while let Some(ended) = this.join_next().await {
-            self.ended(ended, &stop).await;
-        }
-        drop(chunks);
-        drop(consumer);
-        self.last_words().await;
-    }
-
-    /// A look that fails is repeated, if only by the next tick. Says which partitions went back.
-    async fn look(&mut self) -> BTreeSet<i32> {
-        let mut begun = BTreeSet::new();
-        let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
-        if let Err(missing) = looked {
-            tracing::debug!(?missing, "not known whether to read again");
-        }
-        begun
-    }
-
-    /// Before the first messages of an assignment have an effect it must be known whether they
-    /// are to be read again, or some would have it twice. Says which partitions went back.
-    async fn settle(&mut self, is_due: bool, stop: &CancellationToken) -> BTreeSet<i32> {
-        let mut begun = if is_due { self.look().await } else { BTreeSet::new() };
-        while !self.catch_up.is_settled(&self.consumer) && !stop.is_cancelled() {
-            let looked = self.catch_up.look(&self.consumer, &self.work, &mut begun).await;
-            if let Err(missing) = looked {
-                self.work.in_trouble(&missing);
-                stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
-            }
-        }
-        begun
-    }
-
-    /// After a chunk: partitions may have been read to their end. Says which went back.
-    async fn ended(
-        &mut self,
-        ended: std::result::Result<Ended, JoinError>,
-        stop: &CancellationToken,
-    ) -> BTreeSet<i32> {
-        let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-        let begun = if !stop.is_cancelled() && self.catch_up.ends(ended.ends.into_iter()) {
-            self.look().await
-        } else {
-            BTreeSet::new()
-        };
-        if ended.trouble {
-            stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
-        }
-        begun
-    }
-
-    /// A broker that is away must not hold up the end; what it was not told is read again.
-    async fn last_words(self) {
-        // Both block: the commit until it is answered, the drop until the group knows.
-        let said = tokio::task::spawn_blocking(move || {
-            if let Err(error) = self.consumer.commit_consumer_state(CommitMode::Sync) {
-                tracing::debug!(%error, "nothing was committed at the end");
-            }
-        });
-        let _ = tokio::time::timeout(LAST_WORDS, said).await;
+    /// Reads until told to stop; attempts that are under way then are finished, and stored offsets
+    /// are committed.
+    pub async fn run(self, stop: CancellationToken) {
+        Dispatcher::new(self.consumer, self.work, stop).run().await;
     }
 }
 

@@ -5,6 +5,7 @@
 use daegi_domain::{Topic, Topics};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, Producer};
+use rdkafka::types::RDKafkaRespErr;
 
 use crate::client::{self, Quiet};
 use crate::{Error, Result};
@@ -72,6 +73,25 @@ impl EmbeddedBroker {
     /// If librdkafka refuses.
     pub fn resume(&self) -> Result<()> {
         Ok(self.cluster()?.broker_up(BROKER)?)
+    }
+
+    /// Makes a topic unusable for clients that connect from now on, as a missing permission does. For
+    /// tests.
+    ///
+    /// # Errors
+    /// If librdkafka refuses.
+    pub fn deny(&self, topic: &str) -> Result<()> {
+        let denied = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+        Ok(self.cluster()?.topic_error(topic, denied)?)
+    }
+
+    /// Takes a [`EmbeddedBroker::deny`] back.
+    ///
+    /// # Errors
+    /// If librdkafka refuses.
+    pub fn permit(&self, topic: &str) -> Result<()> {
+        let permitted = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR;
+        Ok(self.cluster()?.topic_error(topic, permitted)?)
     }
 
     fn cluster(&self) -> Result<MockCluster<'_, Quiet>> {

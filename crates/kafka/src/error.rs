@@ -1,4 +1,4 @@
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 /// What this crate answers.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -21,4 +21,12 @@ pub enum Error {
     /// An event that cannot be written as JSON.
     #[error("an event cannot be written")]
     Body(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// Whether the producer or the broker refuses a record because of its size.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let Self::Kafka(error) = self else { return false };
+        error.rdkafka_error_code() == Some(RDKafkaErrorCode::MessageSizeTooLarge)
+    }
 }

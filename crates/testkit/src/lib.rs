@@ -11,6 +11,7 @@
 //! | [`fake_redis`] | a server that only claims to be a Redis of some version |
 //! | [`kafka_broker`] | a real Kafka broker of a test's own, which can be stopped, killed and started again |
 //! | [`kafka_reader`] | somebody else who reads a topic |
+//! | [`kafka_writer`] | another team's producer, with larger limits than daegi's |
 //! | [`patience`] | [`eventually`], so that no test sleeps |
 //! | [`port`] | [`free_port`] |
 //! | [`process`] | [`Process`], a child that does not outlive its test |
@@ -24,6 +25,7 @@ pub mod fleet;
 pub mod gated_store;
 pub mod kafka_broker;
 pub mod kafka_reader;
+pub mod kafka_writer;
 pub mod patience;
 pub mod port;
 pub mod process;
@@ -38,6 +40,7 @@ pub use fleet::{Fleet, Member};
 pub use gated_store::{Gate, Gated};
 pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};
 pub use kafka_reader::Reader;
+pub use kafka_writer::Writer;
 pub use patience::eventually;
 pub use port::free_port;
 pub use process::Process;

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset, TopicPartitionList};
@@ -23,100 +24,125 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The partitions this replica reads again.
 #[derive(Debug, Default)]
 pub(super) struct CatchUp {
-    /// All of this belongs to one assignment; the next one begins anew.
+    /// All of this belongs to one assignment; the next one begins with nothing.
     era: u64,
-    /// Whether all partitions of the assignment were asked about.
-    settled: bool,
+    /// Partitions of which it is known where to begin.
+    settled: BTreeSet<i32>,
     /// Those that were begun, and whether their end was seen.
     reading: BTreeMap<i32, bool>,
 }
 
+/// What came of one look at the partitions.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    /// Partitions that went back to their beginning: what was read of them before counts for nothing.
+    pub(super) begun: BTreeSet<i32>,
+    /// Why it is not known where some partitions stand.
+    pub(super) missing: Option<Missing>,
+}
+
 impl CatchUp {
-    /// Whether it is known for every partition of the present assignment where to begin.
-    pub(super) fn is_settled(&self, consumer: &StreamConsumer<Member>) -> bool {
-        self.settled && self.era == consumer.context().era()
+    /// Whether it is known where to begin in a partition of the present assignment.
+    pub(super) fn is_settled(&self, partition: i32) -> bool {
+        self.settled.contains(&partition)
     }
 
-    /// Begins to read again what must be, and confirms what is complete. Adds the partitions that
-    /// went back to `begun`: what was read of them before counts for nothing.
+    /// Begins to read again what must be, and confirms what is complete. A partition that must go back
+    /// has its worker cancelled (`cancel` returns whether one runs) and goes back by the next look after
+    /// the worker has ended, because a worker could store an offset behind the beginning.
     pub(super) async fn look<E: Effect>(
         &mut self,
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
-        begun: &mut BTreeSet<i32>,
-    ) -> Result<(), Missing> {
-        let (era, known) = (consumer.context().era(), begun.len());
+        cancel: impl Fn(i32) -> bool,
+    ) -> Looked {
+        let era = consumer.context().era();
         if era != self.era {
             *self = Self { era, ..Self::default() };
         }
-        let looked = self.partitions(consumer, work, begun).await;
-        self.settled |= looked.is_ok();
-        if begun.len() > known {
-            tracing::info!(topic = %E::TOPIC, partitions = ?begun, "reading again from the beginning");
+        let partitions = assigned(consumer);
+        let standings = partitions.iter().map(|partition| self.standing(*partition, work));
+        let standings = join_all(standings).await;
+        let mut looked = Looked::default();
+        let mut fresh = None;
+        for (partition, standing) in partitions.into_iter().zip(standings) {
+            let followed = match standing {
+                Ok(Standing::Lost) if cancel(partition) => continue,
+                Ok(Standing::Lost) => {
+                    self.reading.remove(&partition);
+                    let begun = &mut looked.begun;
+                    self.begin(partition, consumer, work, &mut fresh, begun).await
+                }
+                Ok(Standing::Partly) => {
+                    self.reading.entry(partition).or_insert(false);
+                    Ok(())
+                }
+                Ok(Standing::Whole) => {
+                    self.reading.remove(&partition);
+                    Ok(())
+                }
+                Err(missing) => Err(missing),
+            };
+            match followed {
+                Ok(()) => drop(self.settled.insert(partition)),
+                Err(missing) => looked.missing = Some(missing),
+            }
+        }
+        if !looked.begun.is_empty() {
+            let partitions = &looked.begun;
+            tracing::info!(topic = %E::TOPIC, ?partitions, "reading again from the beginning");
         }
         looked
     }
 
-    /// The ends of these partitions were seen, after all their messages had their effect.
-    pub(super) fn ends(&mut self, partitions: impl Iterator<Item = i32>) -> bool {
-        let mut news = false;
-        for partition in partitions {
-            if let Some(end_seen) = self.reading.get_mut(&partition) {
-                (*end_seen, news) = (true, true);
-            }
-        }
-        news
+    /// The end of this partition was seen, after all its records had their effect. Returns whether
+    /// that is to be noted.
+    pub(super) fn end(&mut self, partition: i32, era: u64) -> bool {
+        let reading = self.reading.get_mut(&partition).filter(|_| era == self.era);
+        reading.is_some_and(|end_seen| !std::mem::replace(end_seen, true))
     }
 
-    async fn partitions<E: Effect>(
+    /// Takes a lost partition back to its beginning and notes that it is read.
+    async fn begin<E: Effect>(
         &mut self,
+        partition: i32,
         consumer: &Arc<StreamConsumer<Member>>,
         work: &Work<E>,
+        fresh: &mut Option<BTreeSet<i32>>,
         begun: &mut BTreeSet<i32>,
     ) -> Result<(), Missing> {
-        let mut fresh = None;
-        for partition in assigned(consumer) {
-            match self.standing(partition, work).await? {
-                Standing::Whole => continue,
-                Standing::Partly => {}
-                Standing::Lost => {
-                    // Nothing of a new assignment was taken yet: without an offset, it is at the
-                    // beginning.
-                    if !self.settled && fresh.is_none() {
-                        fresh = Some(without_offset(consumer.clone()).await?);
-                    }
-                    if !fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition)) {
-                        let topic = work.topics().name(E::TOPIC).to_owned();
-                        go_back(consumer.clone(), topic, partition).await?;
-                        work.reads_again(partition);
-                        begun.insert(partition);
-                    }
-                    work.effect().begin(partition).await?;
-                }
-            }
-            self.reading.entry(partition).or_insert(false);
+        // Nothing of a new assignment was taken yet: without an offset, it is at the beginning.
+        let is_new = !self.is_settled(partition);
+        if is_new && fresh.is_none() {
+            *fresh = Some(without_offset(consumer.clone()).await?);
         }
+        let is_fresh = fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition));
+        if !(is_new && is_fresh) {
+            let topic = work.topics().name(E::TOPIC).to_owned();
+            go_back(consumer.clone(), topic, partition).await?;
+            work.reads_again(partition);
+            begun.insert(partition);
+        }
+        work.effect().begin(partition).await?;
+        self.reading.entry(partition).or_insert(false);
         Ok(())
     }
 
     /// Where a partition stands, now that its end was noted if it was seen.
     async fn standing<E: Effect>(
-        &mut self,
+        &self,
         partition: i32,
         work: &Work<E>,
     ) -> Result<Standing, Missing> {
         if self.reading.get(&partition) == Some(&true) {
             work.effect().end(partition).await?;
         }
-        let standing = work.effect().standing(partition).await?;
-        if standing != Standing::Partly {
-            self.reading.remove(&partition);
-        }
-        Ok(standing)
+        work.effect().standing(partition).await
     }
 }
 
-fn assigned(consumer: &StreamConsumer<Member>) -> Vec<i32> {
+/// The partitions of the present assignment.
+pub(super) fn assigned(consumer: &StreamConsumer<Member>) -> Vec<i32> {
     let partitions = consumer.assignment();
     let partitions = partitions.iter().flat_map(|list| list.elements());
     partitions.map(|element| element.partition()).collect()
@@ -150,7 +176,7 @@ async fn go_back(
 }
 
 /// librdkafka answers these when its threads or the broker have.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     ask: impl FnOnce() -> KafkaResult<T> + Send + 'static,
 ) -> Result<T, Missing> {
     let asked = tokio::task::spawn_blocking(ask).await;

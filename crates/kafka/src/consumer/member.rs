@@ -1,8 +1,8 @@
 //! This process as a member of its group.
 //!
-//! Rebalancing needs almost nothing from us. librdkafka calls back only from within a poll, and
-//! the loop polls only when every message it took has been dealt with and its offset stored; with
-//! `enable.auto.commit` librdkafka commits stored offsets itself before it gives partitions away.
+//! librdkafka calls back only from within a poll. Every rebalance begins another era; what was read in an
+//! earlier era is dropped and read again by the owner of its partition. With `enable.auto.commit`
+//! librdkafka commits stored offsets itself before it gives partitions away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -1,33 +1,32 @@
-//! The messages of one partition, one after the other.
+//! The records of one partition, one after the other.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daegi_domain::Topics;
-use futures_util::future::join_all;
 use metrics::counter;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
 use rdkafka::error::KafkaResult;
 use rdkafka::message::BorrowedMessage;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::reading::{Ended, Read, Run, Sorted};
-use super::{Effect, Halt, Incoming, Member, Missing, Poison, dead_letter};
+use super::dead_letter::DeadLetter;
+use super::queues::{Job, Unapplied};
+use super::reading::{Message, Position, Read, Run};
+use super::{Effect, Halt, Incoming, Member, Poison};
 use crate::{Publisher, meters};
 
-/// The first pause before an effect is tried again; doubles up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+/// The first delay before an attempt is repeated; doubles up to the longest.
+const FIRST_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(3);
 
-/// What is done with every message.
+/// What is done with every record.
 pub(super) struct Work<E> {
     effect: E,
     dead_letters: Publisher,
     topics: Topics,
-    /// Whether something is missing, so that it is said once for all partitions.
-    troubled: AtomicBool,
     letters: Mutex<BTreeMap<i32, Letters>>,
 }
 
@@ -39,19 +38,40 @@ struct Letters {
     again: bool,
 }
 
-/// Where messages come from.
-struct Place<'a> {
-    topic: &'a str,
-    partition: i32,
-    consumer: &'a StreamConsumer<Member>,
+/// What a worker has finished.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) partition: i32,
+    pub(super) era: u64,
+    /// Whether the end of the partition was seen behind records that all had their effect.
+    pub(super) has_end: bool,
+    /// Whether it was cancelled, perhaps after its last record.
+    pub(super) is_cancelled: bool,
 }
 
-type Stop = CancellationToken;
+/// Where records come from.
+struct Place<'a> {
+    topic: &'a str,
+    event_type: &'static str,
+    partition: i32,
+    era: u64,
+    consumer: &'a StreamConsumer<Member>,
+    cancel: &'a CancellationToken,
+    unapplied: &'a Unapplied,
+}
+
+/// The attempts of one record, logged when they begin to fail and when one succeeds.
+struct Outage<'a> {
+    place: &'a Place<'a>,
+    what: &'static str,
+    /// Since when, and which record.
+    held: Option<(Instant, i64)>,
+    backoff: Duration,
+}
 
 impl<E: Effect> Work<E> {
     pub(super) fn new(effect: E, dead_letters: Publisher, topics: Topics) -> Self {
-        let (troubled, letters) = (AtomicBool::new(false), Mutex::default());
-        Self { effect, dead_letters, topics, troubled, letters }
+        Self { effect, dead_letters, topics, letters: Mutex::default() }
     }
 
     pub(super) fn effect(&self) -> &E {
@@ -62,69 +82,73 @@ impl<E: Effect> Work<E> {
         &self.topics
     }
 
-    /// What a message says, as soon as it is there.
+    /// What a record says, as soon as it is there.
     pub(super) fn read(&self, message: KafkaResult<BorrowedMessage<'_>>) -> Read<E::Meaning> {
         let message = match &message {
             Ok(message) => Incoming::of(message, E::TOPIC),
             Err(error) => return Read::failed(error),
         };
-        let said = self.effect.read(&message);
-        let said =
-            said.map_err(|Poison(why)| dead_letter::record(&message, &why, &self.topics).into());
-        Read::Message { partition: message.partition, offset: message.offset, said }
+        let (partition, offset) = (message.partition, message.offset);
+        let said = self
+            .effect
+            .read(&message)
+            .map_err(|Poison(reason)| Box::new(DeadLetter::new(&message, &reason, &self.topics)));
+        let bytes = match &said {
+            Ok(_) => message.key.map_or(0, <[u8]>::len) + message.body.map_or(0, <[u8]>::len),
+            Err(letter) => letter.bytes(),
+        };
+        Read::Message(Message { partition, offset, bytes, said })
     }
 
-    /// Deals with a chunk, partitions side by side.
-    pub(super) async fn chunk(
+    /// Gives a batch its effect in order and stores offsets; ends early when cancelled.
+    pub(super) async fn batch(
         self: Arc<Self>,
-        chunk: Vec<Read<E::Meaning>>,
+        job: Job<E::Meaning>,
         consumer: Arc<StreamConsumer<Member>>,
-        stop: Stop,
-    ) -> Ended {
-        let Sorted { messages, ended } = Sorted::of(chunk);
-        join_all(
-            messages.iter().map(|(partition, messages)| {
-                self.partition(*partition, messages, &consumer, &stop)
-            }),
-        )
-        .await;
-        ended
-    }
-
-    /// Deals with messages in order and stores offsets; ends early when told to stop.
-    async fn partition(
-        &self,
-        partition: i32,
-        messages: &[Run<E::Meaning>],
-        consumer: &StreamConsumer<Member>,
-        stop: &Stop,
-    ) {
-        let place = Place { topic: self.topics.name(E::TOPIC), partition, consumer };
-        for run in messages {
-            if !(self.apply(run, &place, stop).await && self.bury(run, &place, stop).await) {
-                return;
+    ) -> Finished {
+        let Job { partition, era, batch, cancel, unapplied } = job;
+        let place = Place {
+            topic: self.topics.name(E::TOPIC),
+            event_type: E::TOPIC.event_type(),
+            partition,
+            era,
+            consumer: &consumer,
+            cancel: &cancel,
+            unapplied: &unapplied,
+        };
+        let mut is_whole = true;
+        for mut run in batch.runs {
+            is_whole = !cancel.is_cancelled()
+                && self.apply(&run, &place).await
+                && !cancel.is_cancelled()
+                && self.bury(&mut run, &place).await;
+            if !is_whole {
+                break;
             }
         }
-        self.out_of_trouble();
+        unapplied.set(None);
+        let (has_end, is_cancelled) = (is_whole && batch.has_end, cancel.is_cancelled());
+        Finished { partition, era, has_end, is_cancelled }
     }
 
-    /// The effect of a run, however long it takes; false if there was no time for all of it.
-    async fn apply(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
-        let topic = E::TOPIC.event_type();
-        let (mut done, mut pause) = (0, FIRST_PAUSE);
-        while done < run.meanings.len() {
+    /// The effect of a run, however long it takes. Returns `false` if it was cancelled before.
+    async fn apply(&self, run: &Run<E::Meaning>, place: &Place<'_>) -> bool {
+        let mut outage = Outage::new(place, "record cannot be applied");
+        let mut done = 0;
+        while let Some(next) = run.positions.get(done) {
+            place.unapplied.set(Some(next.seen));
             let left = &run.meanings[done..];
             let halted = self.effect.apply(left).await.err();
             let had = halted.as_ref().map_or(left.len(), |halt| halt.done);
-            counter!(meters::APPLIED, "topic" => topic).increment(had as u64);
+            counter!(meters::APPLIED, "topic" => place.event_type).increment(had as u64);
             done += had;
             if had > 0 {
-                place.store_offset(run.offsets[done - 1]);
-                pause = FIRST_PAUSE;
+                place.store_offset(run.positions[done - 1]);
+                outage.end();
             }
-            if let Some(Halt { missing, .. }) = halted {
-                counter!(meters::RETRIES, "topic" => topic).increment(1);
-                if !self.wait(&missing, &mut pause, stop).await {
+            if let Some((Halt { missing, .. }, held)) = halted.zip(run.positions.get(done)) {
+                place.unapplied.set(Some(held.seen));
+                if !outage.wait(held.offset, &missing.0).await {
                     return false;
                 }
             }
@@ -132,29 +156,33 @@ impl<E: Effect> Work<E> {
         true
     }
 
-    /// What nobody understands goes to the dead letters. The reason is in there and not in the log:
-    /// it may quote the message.
-    async fn bury(&self, run: &Run<E::Meaning>, place: &Place<'_>, stop: &Stop) -> bool {
-        let Some((offset, letter)) = &run.poison else { return true };
-        if self.is_buried(place.partition, *offset) {
-            place.store_offset(*offset);
+    /// Poison goes to the dead letters. The reason is in there and not in the log, because it may
+    /// quote the record. Returns `false` if it was cancelled before.
+    async fn bury(&self, run: &mut Run<E::Meaning>, place: &Place<'_>) -> bool {
+        let Some((position, mut letter)) = run.poison.take() else { return true };
+        place.unapplied.set(Some(position.seen));
+        if self.is_buried(place.partition, position.offset) {
+            place.store_offset(position);
             return true;
         }
-        let mut pause = FIRST_PAUSE;
-        while let Err(error) = self.dead_letters.publish(std::slice::from_ref(&**letter)).await {
-            if !self.wait(&Missing(error.to_string()), &mut pause, stop).await {
+        let mut outage = Outage::new(place, "dead letter cannot be written");
+        while let Err(error) = self.dead_letters.publish(&[letter.record()]).await {
+            let is_smaller = error.is_too_large() && letter.shrink();
+            if !is_smaller && !outage.wait(position.offset, &error.to_string()).await {
                 return false;
             }
         }
-        counter!(meters::DEAD_LETTERS, "topic" => E::TOPIC.event_type()).increment(1);
+        outage.end();
+        counter!(meters::DEAD_LETTERS, "topic" => place.event_type).increment(1);
         tracing::warn!(
-            topic = %E::TOPIC,
+            topic = place.event_type,
             partition = place.partition,
-            offset,
-            "a message that cannot be used went to the dead letters"
+            offset = position.offset,
+            "record cannot be used and was written to the dead-letter topic"
         );
-        self.letters().insert(place.partition, Letters { last: *offset, again: false });
-        place.store_offset(*offset);
+        let letters = Letters { last: position.offset, again: false };
+        self.letters().insert(place.partition, letters);
+        place.store_offset(position);
         place.commit();
         true
     }
@@ -176,31 +204,49 @@ impl<E: Effect> Work<E> {
     fn letters(&self) -> MutexGuard<'_, BTreeMap<i32, Letters>> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Waits before something is tried again; false if it is not to be.
-    async fn wait(&self, missing: &Missing, pause: &mut Duration, stop: &Stop) -> bool {
-        self.in_trouble(missing);
-        let waited = stop.run_until_cancelled(tokio::time::sleep(*pause)).await;
-        *pause = (*pause * 2).min(LONGEST_PAUSE);
+impl<'a> Outage<'a> {
+    fn new(place: &'a Place<'a>, what: &'static str) -> Self {
+        Self { place, what, held: None, backoff: FIRST_BACKOFF }
+    }
+
+    /// Waits before the record at this offset is tried again. Returns `false` if it is not to be.
+    async fn wait(&mut self, offset: i64, error: &str) -> bool {
+        let Place { event_type: topic, partition, cancel, .. } = *self.place;
+        counter!(meters::RETRIES, "topic" => topic).increment(1);
+        if self.held.is_none() {
+            self.held = Some((Instant::now(), offset));
+            let what = self.what;
+            tracing::warn!(topic, partition, offset, error, "{what}, partition held and retrying");
+        }
+        let waited = cancel.run_until_cancelled(tokio::time::sleep(self.backoff)).await;
+        self.backoff = (self.backoff * 2).min(MAX_BACKOFF);
+        if waited.is_none() {
+            tracing::info!(topic, partition, offset, "retrying stopped, the record is read again");
+        }
         waited.is_some()
     }
 
-    pub(super) fn in_trouble(&self, Missing(missing): &Missing) {
-        if !self.troubled.swap(true, Ordering::SeqCst) {
-            tracing::warn!(part = "consumer", error = missing, "in trouble, trying again");
-        }
-    }
-
-    fn out_of_trouble(&self) {
-        if self.troubled.swap(false, Ordering::SeqCst) {
-            tracing::info!(part = "consumer", "out of trouble");
+    /// An attempt succeeded.
+    fn end(&mut self) {
+        self.backoff = FIRST_BACKOFF;
+        if let Some((since, offset)) = self.held.take() {
+            let Place { event_type: topic, partition, .. } = *self.place;
+            let seconds = since.elapsed().as_secs();
+            tracing::info!(topic, partition, offset, seconds, "record applied, partition goes on");
         }
     }
 }
 
 impl Place<'_> {
     /// Fails only for a partition that was taken away meanwhile: its new owner repeats.
-    fn store_offset(&self, offset: i64) {
+    fn store_offset(&self, position: Position) {
+        // The partition may have been away and come back to an earlier offset.
+        if self.consumer.context().era() != self.era {
+            return;
+        }
+        let offset = position.offset;
         if let Err(error) = self.consumer.store_offset(self.topic, self.partition, offset) {
             tracing::debug!(%error, "offset not stored");
         }

@@ -1,50 +1,68 @@
-//! What was read in one go, by partition.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! What was read of the topic, in batches by partition.
 
 use rdkafka::error::KafkaError;
+use tokio::time::Instant;
 
-use crate::Record;
+use super::dead_letter::DeadLetter;
+
+/// Records that one partition may have waiting for their effect, besides those whose effect is under
+/// way: this bounds memory while a partition is held. Large, so that the many changes of a hot item
+/// become one store call.
+const MAX_RECORDS: usize = 4_096;
+
+/// The same in bytes. One record more than this fits, so that every record fits.
+const MAX_BYTES: usize = 4 << 20;
+
+/// What came of one poll.
+pub(super) struct Polled<M> {
+    /// The assignment it belongs to.
+    pub(super) era: u64,
+    pub(super) read: Read<M>,
+}
 
 /// What came of one look at the topic.
 pub(super) enum Read<M> {
-    /// A message.
-    Message {
-        /// The partition it was in.
-        partition: i32,
-        /// Its place there.
-        offset: i64,
-        /// What it says; if nobody can tell, the letter that says so.
-        said: Result<M, Box<Record>>,
-    },
+    /// A record.
+    Message(Message<M>),
     /// A partition has been read to its end.
     End(i32),
     /// librdkafka has no message.
-    Trouble,
+    Failed,
 }
 
-/// What was read in one go.
-pub(super) struct Sorted<M> {
-    pub(super) messages: BTreeMap<i32, Vec<Run<M>>>,
-    pub(super) ended: Ended,
+/// A record and what it means.
+pub(super) struct Message<M> {
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    /// How much memory it takes, roughly.
+    pub(super) bytes: usize,
+    /// What it says, or the dead letter of a record that is poison.
+    pub(super) said: Result<M, Box<DeadLetter>>,
 }
 
-/// What came with the messages.
-#[derive(Default)]
-pub(super) struct Ended {
-    /// Partitions that have been read to their end.
-    pub(super) ends: Vec<i32>,
-    /// Whether librdkafka reported trouble.
-    pub(super) trouble: bool,
+/// Where a record is, and when this process read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) offset: i64,
+    pub(super) seen: Instant,
 }
 
-/// Messages of one partition that follow each other, and perhaps one behind them that is poison.
+/// Records of one partition in their order.
+pub(super) struct Batch<M> {
+    pub(super) runs: Vec<Run<M>>,
+    /// Whether the end of the partition was behind one of them, or is what was read.
+    pub(super) has_end: bool,
+    records: usize,
+    bytes: usize,
+}
+
+/// Records that follow each other, and perhaps one behind them that is poison.
 pub(super) struct Run<M> {
     pub(super) meanings: Vec<M>,
-    /// Where each of them was.
-    pub(super) offsets: Vec<i64>,
-    /// The dead letter, and where the poison was.
-    pub(super) poison: Option<(i64, Box<Record>)>,
+    /// Where each of them is.
+    pub(super) positions: Vec<Position>,
+    /// The poison and its dead letter.
+    pub(super) poison: Option<(Position, Box<DeadLetter>)>,
 }
 
 impl<M> Read<M> {
@@ -53,82 +71,114 @@ impl<M> Read<M> {
             KafkaError::PartitionEOF(partition) => Self::End(*partition),
             error => {
                 tracing::debug!(%error, "kafka has no message");
-                Self::Trouble
+                Self::Failed
             }
         }
     }
 }
 
-impl<M> Sorted<M> {
-    pub(super) fn of(chunk: Vec<Read<M>>) -> Self {
-        let mut sorted = Self { messages: BTreeMap::new(), ended: Ended::default() };
-        for read in chunk {
-            match read {
-                Read::Message { partition, offset, said } => {
-                    push(sorted.messages.entry(partition).or_default(), offset, said);
-                }
-                Read::End(partition) => sorted.ended.ends.push(partition),
-                Read::Trouble => sorted.ended.trouble = true,
+impl<M> Default for Batch<M> {
+    fn default() -> Self {
+        Self { runs: Vec::new(), has_end: false, records: 0, bytes: 0 }
+    }
+}
+
+impl<M> Batch<M> {
+    pub(super) fn push(&mut self, message: Message<M>, seen: Instant) {
+        let Message { offset, bytes, said, .. } = message;
+        self.records += 1;
+        self.bytes += bytes;
+        let position = Position { offset, seen };
+        if self.runs.last().is_none_or(|run| run.poison.is_some()) {
+            self.runs.push(Run { meanings: Vec::new(), positions: Vec::new(), poison: None });
+        }
+        let Some(run) = self.runs.last_mut() else { return };
+        match said {
+            Ok(meaning) => {
+                run.meanings.push(meaning);
+                run.positions.push(position);
             }
+            Err(letter) => run.poison = Some((position, letter)),
         }
-        sorted
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records == 0 && !self.has_end
+    }
+
+    /// Whether the partition must not be read on before its records had their effect.
+    pub(super) fn is_full(&self) -> bool {
+        self.records >= MAX_RECORDS || self.bytes >= MAX_BYTES
+    }
+
+    /// When its first record was read. Returns `None` if there is no record.
+    pub(super) fn oldest(&self) -> Option<Instant> {
+        self.runs.first()?.first().map(|position| position.seen)
     }
 }
 
-/// Drops what was read of partitions before they went back: it counts for nothing, and comes again.
-pub(super) fn forget<M>(read: &mut Vec<Read<M>>, begun: &BTreeSet<i32>) {
-    if !begun.is_empty() {
-        read.retain(|read| match read {
-            Read::Message { partition, .. } | Read::End(partition) => !begun.contains(partition),
-            Read::Trouble => true,
-        });
-    }
-}
-
-fn push<M>(runs: &mut Vec<Run<M>>, offset: i64, said: Result<M, Box<Record>>) {
-    if runs.last().is_none_or(|run| run.poison.is_some()) {
-        runs.push(Run { meanings: Vec::new(), offsets: Vec::new(), poison: None });
-    }
-    let Some(run) = runs.last_mut() else { return };
-    match said {
-        Ok(meaning) => {
-            run.meanings.push(meaning);
-            run.offsets.push(offset);
-        }
-        Err(letter) => run.poison = Some((offset, letter)),
+impl<M> Run<M> {
+    fn first(&self) -> Option<Position> {
+        let poison = self.poison.as_ref().map(|(position, _)| *position);
+        self.positions.first().copied().or(poison)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use daegi_domain::{Topic, Topics};
+    use rdkafka::message::OwnedHeaders;
+
     use super::*;
 
-    fn message(partition: i32, offset: i64) -> Read<i64> {
-        let poison = || Box::new(Record::raw("item.changed.dlq", "a", None));
-        let said = if offset % 10 == 3 { Err(poison()) } else { Ok(offset) };
-        Read::Message { partition, offset, said }
+    /// A record of 100 bytes; offsets that end in 3 are poison.
+    pub(in crate::consumer) fn message(partition: i32, offset: i64) -> Message<i64> {
+        let said = if offset % 10 == 3 { Err(letter(partition, offset)) } else { Ok(offset) };
+        Message { partition, offset, bytes: 100, said }
+    }
+
+    fn letter(partition: i32, offset: i64) -> Box<DeadLetter> {
+        let (topics, headers) = (Topics::default(), OwnedHeaders::new());
+        let (topic, place) = (Topic::ItemChanged, (partition, offset));
+        Box::new(DeadLetter::build(&topics, topic, place, "why", None, None, headers))
+    }
+
+    fn runs(batch: &Batch<i64>) -> Vec<(Vec<i64>, Option<i64>)> {
+        let offsets = |run: &Run<i64>| run.positions.iter().map(|at| at.offset).collect();
+        let poison = |run: &Run<i64>| run.poison.as_ref().map(|(at, _)| at.offset);
+        batch.runs.iter().map(|run| (offsets(run), poison(run))).collect()
     }
 
     #[test]
-    fn poison_ends_a_run_and_every_partition_has_its_own() {
-        let read = (0..6).flat_map(|offset| [message(0, offset), message(1, 10 * offset)]);
-        let Sorted { messages, ended } = Sorted::of(read.chain([Read::End(1)]).collect());
-        let runs = |partition: i32| -> Vec<_> {
-            let runs = messages[&partition].iter();
-            runs.map(|run| (&*run.offsets, run.poison.as_ref().map(|(offset, _)| *offset)))
-                .collect()
-        };
-        assert_eq!(runs(0), [(&[0, 1, 2][..], Some(3)), (&[4, 5], None)]);
-        assert_eq!(runs(1), [(&[0, 10, 20, 30, 40, 50][..], None)]);
-        assert_eq!((&*ended.ends, ended.trouble), (&[1][..], false));
+    fn poison_ends_a_run() {
+        let mut batch = Batch::default();
+        (0..6).for_each(|offset| batch.push(message(0, offset), Instant::now()));
+        assert_eq!(runs(&batch), [(vec![0, 1, 2], Some(3)), (vec![4, 5], None)]);
     }
 
     #[test]
-    fn what_was_read_before_a_partition_went_back_is_forgotten() {
-        let mut read = vec![message(0, 7), message(1, 7), Read::End(0), Read::End(1)];
-        forget(&mut read, &BTreeSet::from([0]));
-        let Sorted { messages, ended } = Sorted::of(read);
-        assert_eq!(messages.keys().collect::<Vec<_>>(), [&1]);
-        assert_eq!(ended.ends, [1]);
+    fn a_batch_is_full_by_records_and_by_bytes() {
+        let mut many = Batch::default();
+        let mut large = Batch::default();
+        for offset in 0..4_096 {
+            assert!(!many.is_full());
+            many.push(message(0, offset * 10), Instant::now());
+        }
+        assert!(many.is_full());
+        for offset in 0..4 {
+            assert!(!large.is_full());
+            large.push(Message { bytes: 1 << 20, ..message(0, offset) }, Instant::now());
+        }
+        assert!(large.is_full());
+    }
+
+    #[test]
+    fn the_oldest_record_of_a_batch_is_its_first() {
+        let mut batch = Batch::default();
+        assert_eq!(batch.oldest(), None);
+        let first = Instant::now();
+        batch.push(message(0, 3), first);
+        batch.push(message(0, 4), first + std::time::Duration::from_secs(1));
+        assert_eq!(batch.oldest(), Some(first));
     }
 }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
 use daegi_kafka::{EmbeddedBroker, Publisher};
+use daegi_testkit::kafka_broker::Kafka;
 use daegi_testkit::kafka_reader::{Found, written};
-use daegi_testkit::{Reader, shared_kafka_or_loud};
+use daegi_testkit::{Reader, Writer, shared_kafka_or_loud};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
@@ -16,6 +17,7 @@ pub(crate) struct Broker {
     pub(crate) topics: Topics,
     /// Ends with the value; a real one ends with the process.
     embedded: Option<EmbeddedBroker>,
+    real: Option<&'static Kafka>,
 }
 
 impl Broker {
@@ -24,7 +26,8 @@ impl Broker {
         let mut brokers = vec![Self::embedded()];
         if let Some(kafka) = shared_kafka_or_loud().await {
             let topics = kafka.own_topics().await.unwrap();
-            brokers.push(Self { name: "real", at: kafka.bootstrap(), topics, embedded: None });
+            let at = kafka.bootstrap();
+            brokers.push(Self { name: "real", at, topics, embedded: None, real: Some(kafka) });
         }
         brokers
     }
@@ -33,7 +36,7 @@ impl Broker {
         let topics = Topics::default();
         let broker = EmbeddedBroker::start(&topics).unwrap();
         let at = broker.bootstrap_servers().to_owned();
-        Self { name: "embedded", at, topics, embedded: Some(broker) }
+        Self { name: "embedded", at, topics, embedded: Some(broker), real: None }
     }
 
     pub(crate) fn pause(&self) {
@@ -42,6 +45,32 @@ impl Broker {
 
     pub(crate) fn resume(&self) {
         self.embedded.as_ref().unwrap().resume().unwrap();
+    }
+
+    /// Makes the dead letters of `item.changed` impossible to write.
+    pub(crate) async fn deny_dead_letters(&self) {
+        let topic = self.topics.dead_letters(Topic::ItemChanged);
+        match (&self.embedded, self.real) {
+            (Some(embedded), _) => embedded.deny(&topic).unwrap(),
+            (None, Some(kafka)) => kafka.limit_topic(&topic, 1).await.unwrap(),
+            (None, None) => unreachable!("every broker is one of them"),
+        }
+    }
+
+    /// Accepts them again, up to this many bytes where the broker can tell.
+    pub(crate) async fn permit_dead_letters(&self, bytes: u32) {
+        let topic = self.topics.dead_letters(Topic::ItemChanged);
+        match (&self.embedded, self.real) {
+            (Some(embedded), _) => embedded.permit(&topic).unwrap(),
+            (None, Some(kafka)) => kafka.limit_topic(&topic, bytes).await.unwrap(),
+            (None, None) => unreachable!("every broker is one of them"),
+        }
+    }
+
+    /// Writes to one partition of `item.changed`.
+    pub(crate) async fn write(&self, partition: i32, bodies: &[impl AsRef<[u8]>]) {
+        let topic = self.topics.name(Topic::ItemChanged);
+        Writer::new(&self.at).unwrap().write(topic, partition, bodies).await.unwrap();
     }
 
     pub(crate) fn publisher(&self) -> Publisher {

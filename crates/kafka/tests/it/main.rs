@@ -6,6 +6,7 @@ mod agreement;
 mod broker;
 mod catching_up;
 mod consuming;
+mod holding;
 mod notes;
 mod publishing;
 mod schemas;

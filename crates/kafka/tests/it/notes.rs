@@ -11,12 +11,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::broker::{Broker, SOON};
 
-/// Notes every body; "bad…" is poison, and it has room for a number of them only.
+/// Notes every body; "bad…" is poison, it has room for a number of them only, and "stuck" waits.
 #[derive(Debug, Clone)]
 pub(crate) struct Notes {
     pub(crate) bodies: Arc<Mutex<Vec<String>>>,
     room: Arc<AtomicUsize>,
     refused: Arc<AtomicBool>,
+    /// Whether "stuck" takes effect.
+    unstuck: Arc<AtomicBool>,
     /// Partitions that were read from their beginning, and whether to their end.
     complete: Arc<Mutex<BTreeMap<i32, bool>>>,
 }
@@ -28,6 +30,7 @@ impl Notes {
             bodies: Arc::default(),
             room: Arc::new(AtomicUsize::new(usize::MAX)),
             refused: Arc::default(),
+            unstuck: Arc::default(),
             complete: Arc::default(),
         }
     }
@@ -36,6 +39,22 @@ impl Notes {
     pub(crate) fn limit(&self, room: usize) {
         self.refused.store(false, Ordering::SeqCst);
         self.room.store(room, Ordering::SeqCst);
+    }
+
+    /// From now on "stuck" takes effect.
+    pub(crate) fn unstick(&self) {
+        self.unstuck.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a body was noted.
+    pub(crate) fn has(&self, body: &str) -> bool {
+        self.bodies.lock().unwrap().iter().any(|noted| noted == body)
+    }
+
+    /// The bodies with this prefix, in the order in which they were noted.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<String> {
+        let bodies = self.bodies.lock().unwrap();
+        bodies.iter().filter(|body| body.starts_with(prefix)).cloned().collect()
     }
 
     /// Whether somebody wanted more room than there is.
@@ -72,7 +91,11 @@ impl Effect for Notes {
 
     fn read(&self, message: &Incoming<'_>) -> Result<String, Poison> {
         let body = String::from_utf8(message.body.unwrap().to_vec()).unwrap();
-        if body.starts_with("bad") { Err(Poison(format!("{body} is bad"))) } else { Ok(body) }
+        if body.starts_with("bad") {
+            let quoted: String = body.chars().take(20).collect();
+            return Err(Poison(format!("{quoted} is bad")));
+        }
+        Ok(body)
     }
 
     async fn apply(&self, meanings: &[String]) -> Result<(), Halt> {
@@ -81,6 +104,10 @@ impl Effect for Notes {
             if bodies.len() >= self.room.load(Ordering::SeqCst) {
                 self.refused.store(true, Ordering::SeqCst);
                 return Err(Halt { done, missing: Missing("room".into()) });
+            }
+            if body == "stuck" && !self.unstuck.load(Ordering::SeqCst) {
+                self.refused.store(true, Ordering::SeqCst);
+                return Err(Halt { done, missing: Missing("a hand".into()) });
             }
             bodies.push(body.clone());
         }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use daegi_domain::{Topic, TopicName, Topics};
 use rdkafka::ClientConfig;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{
+    AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication,
+};
 use rdkafka::client::DefaultClientContext;
 
 use super::Kafka;
@@ -29,8 +31,7 @@ impl Kafka {
     /// If the broker refuses.
     pub async fn own_topics(&self) -> anyhow::Result<Topics> {
         let topics = named(TAKEN.fetch_add(1, Ordering::Relaxed))?;
-        let admin: Admin =
-            ClientConfig::new().set("bootstrap.servers", self.bootstrap()).create()?;
+        let admin = self.admin()?;
         let dead_letters = Topic::IN.map(|topic| topics.dead_letters(topic));
         let names: Vec<&str> = Topic::ALL
             .map(|topic| topics.name(topic))
@@ -44,6 +45,26 @@ impl Kafka {
         })
         .await;
         Ok(topics)
+    }
+
+    /// Sets the largest batch that a topic accepts (`max.message.bytes`). One byte makes it impossible
+    /// to write.
+    ///
+    /// # Errors
+    /// If the broker refuses.
+    pub async fn limit_topic(&self, topic: &str, bytes: u32) -> anyhow::Result<()> {
+        let bytes = bytes.to_string();
+        let limit =
+            AlterConfig::new(ResourceSpecifier::Topic(topic)).set("max.message.bytes", &bytes);
+        let options = AdminOptions::new().request_timeout(Some(DEADLINE));
+        for altered in self.admin()?.alter_configs([&limit], &options).await? {
+            altered.map_err(|(_, code)| anyhow::anyhow!("{topic} was not limited: {code}"))?;
+        }
+        Ok(())
+    }
+
+    fn admin(&self) -> anyhow::Result<Admin> {
+        Ok(ClientConfig::new().set("bootstrap.servers", self.bootstrap()).create()?)
     }
 }
 
