@@ -30,7 +30,8 @@ pub struct Orders {
 pub struct Closed {
     ticket: Ticket,
     reason: EndReason,
-    /// When that was written to the log.
+    /// When that was written to the log, by the producer's clock; no later than the consumer read it,
+    /// because a timestamp in the future would hold the partition until then.
     at: Millis,
 }
 
@@ -49,7 +50,8 @@ impl Orders {
         if ticket.user != event.user_id {
             return Err(Refusal::OtherUser);
         }
-        Ok(Closed { ticket, reason: event.outcome.into(), at: message.at })
+        let at = message.at.min(self.clock.now_ms());
+        Ok(Closed { ticket, reason: event.outcome.into(), at })
     }
 
     /// A ticket that has ended already stays as it ended. One of an item that the store lost would

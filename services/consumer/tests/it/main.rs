@@ -5,4 +5,5 @@
 mod items;
 mod orders;
 mod pod;
+mod poison;
 mod process;

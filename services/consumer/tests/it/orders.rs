@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use daegi_domain::{EndReason, OrderClosed, Outcome, Ticket, Topics, UserId};
 use daegi_kafka::Record;
 use daegi_runtime::Clock;
 use daegi_store::{Joined, MemoryStore, Standing};
-use daegi_testkit::{Gate, Gated, eventually};
+use daegi_testkit::{Gate, Gated, Writer, eventually};
 use futures_util::future::join_all;
 
 use crate::pod::{PARTITIONS, Pod, SETTINGS, SOON, changed, item};
@@ -94,6 +95,24 @@ async fn an_order_of_a_lost_item_waits_until_the_item_is_back() {
         join_all(outboxes).await.into_iter().any(|events| events.unwrap() > 0)
     })
     .await;
+    ended(&pod, &kim, EndReason::Completed).await;
+    pod.stop().await;
+}
+
+#[tokio::test]
+async fn an_order_dated_in_the_future_holds_its_partition_no_longer_than_another_one() {
+    let (store, tries) = (Arc::new(MemoryStore::new(PARTITIONS, SETTINGS)), Tries::default());
+    let now = Clock::system().now_ms();
+    let clock = Clock::manual(now);
+    let pod = Pod::with(Arc::new(Gated { store, gate: tries.clone() }), clock.clone());
+    let kim = inside(&pod, &[UserId::parse("kim").unwrap()]).await.remove(0);
+    let lost = Ticket { item: item("lost"), ..kim.clone() };
+    let bodies = [&lost, &kim].map(|ticket| closed(&pod, ticket, Outcome::Completed).body.unwrap());
+    let in_ten_years = i64::try_from(now).unwrap() + 10 * 365 * 86_400_000;
+    let written = Writer::new(pod.brokers()).unwrap();
+    written.write_at("order.closed", 0, &bodies, Some(in_ten_years)).await.unwrap();
+    eventually(SOON, "it is tried again", async || tries.0.load(Ordering::SeqCst) > 1).await;
+    clock.advance(Duration::from_secs(60));
     ended(&pod, &kim, EndReason::Completed).await;
     pod.stop().await;
 }

@@ -17,6 +17,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 pub(crate) struct Pod {
     pub(crate) store: SharedStore,
     pub(crate) ticket_keys: TicketKeys,
+    clock: Clock,
     publisher: Publisher,
     shutdown: Shutdown,
     broker: EmbeddedBroker,
@@ -45,10 +46,15 @@ impl Pod {
 
     /// A pod on this store.
     pub(crate) fn on(store: SharedStore) -> Self {
+        Self::with(store, Clock::system())
+    }
+
+    /// A pod on this store, with this clock.
+    pub(crate) fn with(store: SharedStore, clock: Clock) -> Self {
         let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
         let publisher = Publisher::new(broker.bootstrap_servers()).unwrap();
         let (ticket_keys, shutdown) = (TicketKeys::generate(), Shutdown::new());
-        let pod = Self { store, ticket_keys, publisher, shutdown, broker };
+        let pod = Self { store, ticket_keys, clock, publisher, shutdown, broker };
         pod.read_as("pods");
         pod
     }
@@ -57,7 +63,7 @@ impl Pod {
         let deps = ConsumerDeps {
             store: self.store.clone(),
             ticket_keys: self.ticket_keys.clone(),
-            clock: Clock::system(),
+            clock: self.clock.clone(),
             health: Health::new(&self.shutdown).part("consumer"),
         };
         let source = Source {
@@ -85,6 +91,11 @@ impl Pod {
         let records: Vec<_> =
             events.iter().map(|event| Record::event(event, &topics).unwrap()).collect();
         self.publish(&records).await;
+    }
+
+    /// The address of its broker.
+    pub(crate) fn brokers(&self) -> &str {
+        self.broker.bootstrap_servers()
     }
 
     /// Waits until an item is as expected.
