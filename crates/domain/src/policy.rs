@@ -15,6 +15,9 @@ pub struct Policy {
     pub tokens_per_tick: Option<u32>,
     /// How many may be inside at once; null is no limit.
     pub max_active: Option<u32>,
+    /// How many tickets may wait at once, those who missed their turn included; null takes the
+    /// limit of the whole store (`--max-waiting`).
+    pub max_waiting: Option<u32>,
     /// Never have more people inside than there is stock.
     pub admit_up_to_stock: bool,
     /// How long an entry lasts.
@@ -89,6 +92,7 @@ impl Default for Policy {
             mode: Mode::Always,
             tokens_per_tick: None,
             max_active: None,
+            max_waiting: None,
             admit_up_to_stock: true,
             pass_ttl_seconds: 600,
             grace_seconds: 60,
@@ -119,6 +123,7 @@ impl Policy {
     pub fn check(&self) -> Result<(), PolicyError> {
         within("tokensPerTick", self.tokens_per_tick, 0, 1_000_000, "null or 0 to 1000000")?;
         within("maxActive", self.max_active, 1, 1_000_000_000, "null or 1 to 1000000000")?;
+        within("maxWaiting", self.max_waiting, 1, 1_000_000_000, "null or 1 to 1000000000")?;
         within("passTtlSeconds", Some(self.pass_ttl_seconds), 1, 86_400, "1 to 86400")?;
         // Pages poll every half grace period, so a shorter one would drop people who behave.
         let grace = Some(self.grace_seconds).filter(|seconds| *seconds != 0);
@@ -183,6 +188,7 @@ mod tests {
             r#"{"mode":"auto","tokensPerTick":0}"#,
             r#"{"maxActive":0}"#,
             r#"{"maxActive":-1}"#,
+            r#"{"maxWaiting":0}"#,
             r#"{"tokensPerTick":4294967296}"#,
             r#"{"passTtlSeconds":0}"#,
             r#"{"graceSeconds":3}"#,

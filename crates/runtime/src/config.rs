@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::FromArgMatches;
-use daegi_domain::{Ratio, Topics};
+use daegi_domain::{Ratio, StoreLimits, Topics};
 
 pub use collector::Collector;
 pub use error::ConfigError;
@@ -74,6 +74,8 @@ pub struct Config {
     pub partitions: u8,
     /// With how many unpublished events admission pauses.
     pub outbox_max: u64,
+    /// When the store refuses new tickets, and which Redis it accepts.
+    pub store_limits: StoreLimits,
     /// How many people may listen to one api at once.
     pub max_streams: usize,
     /// How long a shutdown waits for what is in flight.
@@ -184,6 +186,11 @@ impl Config {
             recovery_hold: Duration::from_millis(options.recovery_hold_ms),
             partitions: options.partitions,
             outbox_max: options.outbox_max,
+            store_limits: StoreLimits {
+                memory_high_percent: options.memory_high,
+                max_waiting: options.max_waiting,
+                allow_eviction: options.allow_eviction,
+            },
             max_streams: options.max_streams as usize,
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,

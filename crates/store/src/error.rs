@@ -20,6 +20,14 @@ pub enum Error {
         /// What is needed.
         needed: &'static str,
     },
+    /// The server may delete keys when it runs out of memory.
+    #[error(
+        "redis would evict keys at its memory limit (maxmemory-policy {policy}) and lose tickets; set maxmemory-policy noeviction, or --allow-eviction to accept the loss"
+    )]
+    Eviction {
+        /// What the server is configured with.
+        policy: Arc<str>,
+    },
     /// Started with another number of partitions than the stored lines use.
     #[error("the store has {stored} partitions, this process was started with {given}")]
     Partitions {
@@ -44,7 +52,13 @@ impl Error {
 
     /// Whether only another configuration can help.
     pub fn is_misconfigured(&self) -> bool {
-        matches!(self, Self::Address(_) | Self::Version { .. } | Self::Partitions { .. })
+        matches!(
+            self,
+            Self::Address(_)
+                | Self::Version { .. }
+                | Self::Eviction { .. }
+                | Self::Partitions { .. }
+        )
     }
 
     pub(crate) fn corrupt(what: impl Into<String>) -> Self {

@@ -31,7 +31,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use daegi_domain::{
     EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS, Said,
-    SeenPage, Settings, UserId,
+    SeenPage, Settings, StoreLimits, UserId,
 };
 
 use self::generation::Generation;
@@ -60,6 +60,7 @@ pub struct MemoryStore {
     hold: Millis,
     /// The generation of each partition when this store was made: what this process knows.
     generations: Vec<u64>,
+    max_waiting: u64,
 }
 
 impl MemoryStore {
@@ -76,7 +77,15 @@ impl MemoryStore {
             run: AtomicU64::new(0),
             hold: RECOVERY_HOLD_MS,
             generations,
+            max_waiting: StoreLimits::default().max_waiting,
         }
+    }
+
+    /// The same, but at most so many tickets wait in all lines together.
+    #[must_use]
+    pub fn with_max_waiting(mut self, tickets: u64) -> Self {
+        self.max_waiting = tickets;
+        self
     }
 
     /// The same, but a line that lost data lets nobody in for so long.
@@ -231,11 +240,12 @@ impl Store for MemoryStore {
         let mut rooms = self.rooms();
         let rooms = &mut *rooms;
         let store = self.store(rooms, outbox);
+        let most = rooms.most_waiting(id, self.max_waiting);
         let Some(line) = rooms.lines.get_mut(id) else {
             return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
         };
         let mut written = Written::default();
-        let joined = people::join(line, users, settings, store, now, &mut written);
+        let joined = people::join(line, users, settings, most, store, now, &mut written);
         if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
         }

@@ -96,6 +96,10 @@ pub enum Refusal {
     Disabled,
     /// Nothing left.
     SoldOut,
+    /// As many tickets wait as may, in this line or in the whole store.
+    LineFull,
+    /// The store has little memory left.
+    StoreFull,
 }
 
 /// What became of a ticket.
@@ -292,6 +296,16 @@ pub struct Memory {
     pub used: u64,
     /// Bytes it may use; 0 if it has no limit.
     pub limit: u64,
+    /// Bytes from which on new tickets are refused; 0 if it has no limit.
+    pub high: u64,
+}
+
+impl Memory {
+    /// Whether so much is used that new tickets are refused.
+    #[must_use]
+    pub fn is_high(&self) -> bool {
+        self.limit > 0 && self.used >= self.high
+    }
 }
 
 /// What a process says about itself to all others.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::Settings;
+use daegi_domain::{Settings, StoreLimits};
 use tracing::{info, warn};
 
 use crate::redis::backoff;
@@ -18,14 +18,19 @@ pub async fn open(
     partitions: u16,
     settings: Settings,
     hold: Duration,
+    limits: StoreLimits,
 ) -> Result<SharedStore> {
     let hold = u64::try_from(hold.as_millis()).unwrap_or(u64::MAX);
     let Some(url) = redis else {
-        return Ok(Arc::new(MemoryStore::new(partitions, settings).with_recovery_hold(hold)));
+        return Ok(Arc::new(
+            MemoryStore::new(partitions, settings)
+                .with_recovery_hold(hold)
+                .with_max_waiting(limits.max_waiting),
+        ));
     };
     let mut failures = 0;
     loop {
-        match RedisStore::open(url, partitions, settings).await {
+        match RedisStore::open_with(url, partitions, settings, limits).await {
             Err(error) if error.is_transient() => {
                 if failures == 0 {
                     warn!(%error, "waiting for the store");

@@ -14,12 +14,14 @@
 //! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
 //! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
 //! | `redis/generation.rs` | which generation of data this process knows |
+//! | `redis/capacity.rs` | whether new tickets are taken: memory and waiting tickets, measured once per second |
 //! | `redis/lock.rs`, `epoch.rs` | the lock behind the lease, and the epochs of its terms |
 //!
 //! Plain commands are used only for reading and for the outbox's stream.
 
 mod address;
 pub(crate) mod backoff;
+mod capacity;
 mod circuit;
 mod cluster;
 mod connect;
@@ -46,11 +48,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::redis::{FromRedisValue, Value};
 use daegi_domain::liveness::{oldest_slice, slice_of};
-use daegi_domain::{EndReason, ItemId, Millis, Number, RECOVERY_HOLD_MS, Settings, UserId};
+use daegi_domain::{
+    EndReason, ItemId, Millis, Number, RECOVERY_HOLD_MS, Settings, StoreLimits, UserId,
+};
 use futures_util::future::try_join_all;
 use tokio::sync::Semaphore;
 
 use self::address::Address;
+use self::capacity::Capacity;
 use self::keys::{LineKeys, PartitionKeys};
 use self::link::Link;
 pub(crate) use self::lock::RedisLock;
@@ -72,6 +77,8 @@ pub struct RedisStore {
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
     /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
+    /// Whether new tickets are taken.
+    capacity: Capacity,
     /// Turns for batches of items; see `redis/items.rs`.
     item_batches: Semaphore,
     /// The generation of each partition when this process opened it; see `redis/generation.rs`.
@@ -92,11 +99,28 @@ enum Sliced<T> {
 }
 
 impl RedisStore {
-    /// Connects, checks version and partitions, loads the scripts. `settings` count only on the
-    /// first start of a store.
+    /// Opens a store with the default limits; see [`RedisStore::open_with`].
+    ///
+    /// # Errors
+    /// As [`RedisStore::open_with`].
     pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
+        Self::open_with(url, partitions, settings, StoreLimits::default()).await
+    }
+
+    /// Connects, checks version, eviction policy and partitions, loads the scripts. `settings`
+    /// count only on the first start of a store.
+    ///
+    /// # Errors
+    /// If the server does not answer or cannot be used.
+    pub async fn open_with(
+        url: &str,
+        partitions: u16,
+        settings: Settings,
+        limits: StoreLimits,
+    ) -> Result<Self> {
         let link = Arc::new(Link::new(Address::parse(url)?));
-        link.open().await?;
+        link.open(limits.allow_eviction).await?;
+        let capacity = Capacity::new(limits);
         let leases = Leases::Redis(RedisLock::new(link.clone()));
         let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
         let item_batches = Semaphore::new(items::BATCHES);
@@ -110,6 +134,7 @@ impl RedisStore {
             first,
             hold,
             lookback,
+            capacity,
             item_batches,
             generations,
         };

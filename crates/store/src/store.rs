@@ -76,7 +76,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// the next number is beyond every one that may have been lost with it. A number's clock
     /// ([`Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`] behind `now`. `settings` say
     /// what a line lets in per tick, which is also the most that pass through between two ticks
-    /// where the policy is `auto`.
+    /// where the policy is `auto`. New tickets beyond the policy's `max_waiting` or the limits of
+    /// the store are refused, in the order of `users`; users who have a ticket keep it.
     async fn join(
         &self,
         id: &ItemId,
@@ -235,6 +236,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// What processes said about themselves lately, sorted by process.
     async fn notices(&self, now: Millis) -> Result<Vec<Notice>>;
+
+    /// Publishes how many tickets wait in all lines, as the leader counted them, for the limit of
+    /// the whole store. A store that counts by itself ignores it.
+    async fn publish_waiting(&self, _tickets: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// How full the server is that is fullest; none where lines live in this process.
     async fn memory(&self) -> Result<Option<Memory>> {

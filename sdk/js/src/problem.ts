@@ -10,7 +10,9 @@ export type ProblemCode =
   | "QUEUE_DISABLED"
   | "LINE_RESTARTED"
   | "RATE_LIMITED"
+  | "LINE_FULL"
   | "UNAVAILABLE"
+  | "STORE_FULL"
   | (string & {});
 
 /** A request the waiting room did not grant. */

@@ -14,6 +14,10 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 /// together does not return together.
 const COME_BACK: std::ops::RangeInclusive<u32> = 1..=3;
 
+/// When to try again where the line or the store is full, in seconds: places get free slowly, and a
+/// crowd that tries every few seconds would cost more than it gains.
+const TRY_AGAIN: std::ops::RangeInclusive<u32> = 10..=30;
+
 /// Why a request is not answered as it wished.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -44,6 +48,12 @@ pub enum Error {
     /// Nothing left.
     #[error("this item is sold out")]
     SoldOut,
+    /// As many tickets wait as the line or the whole store takes.
+    #[error("the line is full, try again later")]
+    LineFull,
+    /// The store has little memory left.
+    #[error("the waiting room is full, try again later")]
+    StoreFull,
     /// The ticket is from before the line was restarted, or of a line that is lost.
     #[error("the line was restarted, join again")]
     Restarted,
@@ -81,6 +91,8 @@ impl Error {
             Self::ItemNotFound => Code::ItemNotFound,
             Self::Disabled => Code::QueueDisabled,
             Self::SoldOut => Code::SoldOut,
+            Self::LineFull => Code::LineFull,
+            Self::StoreFull => Code::StoreFull,
             Self::Restarted => Code::LineRestarted,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
             Self::Store(_)
@@ -117,6 +129,8 @@ impl From<Refusal> for Error {
             Refusal::NotFound => Self::ItemNotFound,
             Refusal::Disabled => Self::Disabled,
             Refusal::SoldOut => Self::SoldOut,
+            Refusal::LineFull => Self::LineFull,
+            Refusal::StoreFull => Self::StoreFull,
         }
     }
 }
@@ -127,6 +141,7 @@ impl From<Error> for Problem {
         let problem = Self::new(error.code(), error.detail());
         match error.code() {
             Code::Unavailable => problem.retry_after(fastrand::u32(COME_BACK)),
+            Code::LineFull | Code::StoreFull => problem.retry_after(fastrand::u32(TRY_AGAIN)),
             _ => problem,
         }
     }

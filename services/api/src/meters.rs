@@ -7,6 +7,9 @@ use crate::Error;
 
 /// People who asked to join, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
+/// Joins that got no ticket, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full` or
+/// `store_full`.
+pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
 /// Tickets answered, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
 /// How long polls take that are not kept waiting for news.
@@ -30,12 +33,28 @@ pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
+/// Why joins are refused, as Prometheus shows them, in the order of [`refusal_index`].
+const REFUSALS: [&str; 5] = ["item_not_found", "disabled", "sold_out", "line_full", "store_full"];
+
+/// Where a refusal is counted; none if the join failed.
+fn refusal_index(error: &Error) -> Option<usize> {
+    match error {
+        Error::ItemNotFound => Some(0),
+        Error::Disabled => Some(1),
+        Error::SoldOut => Some(2),
+        Error::LineFull => Some(3),
+        Error::StoreFull => Some(4),
+        _ => None,
+    }
+}
+
 /// The handles of everything that is counted per request.
 pub(crate) struct Meters {
     joined_new: Counter,
     joined_existing: Counter,
     join_refused: Counter,
     join_failed: Counter,
+    refusals: [Counter; 5],
     polls: [Counter; 7],
     pub(crate) poll_seconds: Histogram,
     pub(crate) join_batch: Histogram,
@@ -55,6 +74,7 @@ impl Meters {
             joined_existing: counter!(JOINS, "result" => "existing"),
             join_refused: counter!(JOINS, "result" => "refused"),
             join_failed: counter!(JOINS, "result" => "failed"),
+            refusals: REFUSALS.map(|reason| counter!(JOINS_REFUSED, "reason" => reason)),
             polls: STATUSES.map(|status| counter!(POLLS, "status" => status)),
             poll_seconds: histogram!(POLL_SECONDS),
             join_batch: histogram!(JOIN_BATCH),
@@ -70,12 +90,16 @@ impl Meters {
 
     /// Whether the person has a new place, or why not.
     pub(crate) fn joined(&self, outcome: Result<bool, &Error>) {
-        use Error::{Disabled, ItemNotFound, SoldOut};
         let counter = match outcome {
             Ok(true) => &self.joined_new,
             Ok(false) => &self.joined_existing,
-            Err(ItemNotFound | Disabled | SoldOut) => &self.join_refused,
-            Err(_) => &self.join_failed,
+            Err(error) => match refusal_index(error) {
+                Some(reason) => {
+                    self.refusals[reason].increment(1);
+                    &self.join_refused
+                }
+                None => &self.join_failed,
+            },
         };
         counter.increment(1);
     }

@@ -145,7 +145,8 @@ fn bad(codes: &[Code], schemas: &mut Schemas) -> Value {
         "description": named.join(" or "),
         "content": { problem::CONTENT: { "schema": schema } },
     });
-    if codes.contains(&Code::Unavailable) {
+    let retry = [Code::Unavailable, Code::LineFull, Code::StoreFull];
+    if codes.iter().any(|code| retry.contains(code)) {
         let about = "Seconds until it makes sense to try again.";
         response["headers"]["Retry-After"] =
             json!({ "description": about, "schema": { "type": "integer" } });

@@ -113,5 +113,6 @@ fn deps(config: Config, store: SharedStore, traces: Traces, health: health::Part
 
 async fn open(config: &Config) -> daegi_store::Result<SharedStore> {
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    daegi_store::open(redis, config.partitions.into(), config.settings(), hold).await
+    let (partitions, limits) = (config.partitions.into(), config.store_limits);
+    daegi_store::open(redis, partitions, config.settings(), hold, limits).await
 }

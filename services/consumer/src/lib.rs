@@ -97,7 +97,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     let router = guarded(health.router());
     let mut serving = pin!(serve(listener, router, Limits::from(&config), shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
+    let (partitions, limits) = (config.partitions.into(), config.store_limits);
+    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
     let store = tokio::select! {
         store = opening => store?,
         () = &mut serving => return Ok(()),

@@ -57,7 +57,8 @@ pub async fn run(
     banner.order_desk = circle.as_ref().map(|circle| circle.order_desk.clone());
     let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
+    let (partitions, limits) = (config.partitions.into(), config.store_limits);
+    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
     let store = tokio::select! {
         store = opening => store.map_err(daegi_scheduler::Error::from)?,
         () = &mut serving => return Ok(()),

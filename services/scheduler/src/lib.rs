@@ -103,7 +103,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
     let limits = Limits::from(&config);
     let mut serving = pin!(serve(listener, door.clone(), limits, shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let opening = daegi_store::open(redis, config.partitions.into(), config.settings(), hold);
+    let (partitions, limits) = (config.partitions.into(), config.store_limits);
+    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
     let store = tokio::select! {
         store = opening => store?,
         () = &mut serving => return Ok(()),

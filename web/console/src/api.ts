@@ -40,6 +40,7 @@ export interface Overview {
   tokenCountToMove: number;
   tickMs: number;
   outboxPending: number;
+  storeMemory?: { usedBytes: number; limitBytes: number; full: boolean } | null;
   schedulers: Scheduler[];
   consumers: Consumer[];
   events: LineEvent[];
@@ -60,6 +61,7 @@ export interface Policy {
   mode: string;
   tokensPerTick: number | null;
   maxActive: number | null;
+  maxWaiting?: number | null;
   admitUpToStock: boolean;
   passTtlSeconds: number;
   graceSeconds: number;

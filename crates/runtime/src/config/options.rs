@@ -99,6 +99,24 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) outbox_max: u64,
 
+    /// How much of Redis' `maxmemory` may be used, in percent, before new tickets are refused with
+    /// `STORE_FULL`. Existing tickets are served and admitted in any case.
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, default_value_t = 90)]
+    #[arg(value_parser = value_parser!(u8).range(1..=100))]
+    pub(super) memory_high: u8,
+
+    /// How many tickets may wait in all lines together. More are refused with `LINE_FULL`, up to
+    /// the joins of one tick and one second late. The policy's `maxWaiting` limits one line exactly.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5_000_000)]
+    #[arg(value_parser = value_parser!(u64).range(1..))]
+    pub(super) max_waiting: u64,
+
+    /// Start with a Redis whose `maxmemory-policy` may evict keys, and so lose tickets.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value = "false", default_missing_value = "true")]
+    #[arg(action = ArgAction::Set, value_parser = value::switch)]
+    pub(super) allow_eviction: bool,
+
     /// How many people may listen to one api at once, by server-sent events or WebSocket. More
     /// are told to poll. Below the 20,000 connections of a listener, so that polls get through.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]

@@ -44,12 +44,16 @@ pub enum Code {
     UnsupportedMediaType,
     /// Too many requests from one source.
     RateLimited,
+    /// As many tickets wait as the line or the waiting room takes.
+    LineFull,
     /// The headers are too large in total.
     HeadersTooLarge,
     /// A bug.
     Internal,
     /// Trouble that passes: the store, the leader, or too much load.
     Unavailable,
+    /// The store has little memory left: new tickets are refused, existing ones are served.
+    StoreFull,
 }
 
 /// What clients are told about a code: status, name on the wire, title.
@@ -57,7 +61,7 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for the pages that document them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::Unauthorized,
@@ -75,9 +79,11 @@ impl Code {
         Self::UriTooLong,
         Self::UnsupportedMediaType,
         Self::RateLimited,
+        Self::LineFull,
         Self::HeadersTooLarge,
         Self::Internal,
         Self::Unavailable,
+        Self::StoreFull,
     ];
 
     #[rustfmt::skip]
@@ -101,9 +107,11 @@ impl Code {
             Self::UriTooLong => (S::URI_TOO_LONG, "URI_TOO_LONG", "Address too long"),
             Self::UnsupportedMediaType => (S::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", "JSON expected"),
             Self::RateLimited => (S::TOO_MANY_REQUESTS, "RATE_LIMITED", "Too many requests"),
+            Self::LineFull => (S::TOO_MANY_REQUESTS, "LINE_FULL", "Line full"),
             Self::HeadersTooLarge => (S::REQUEST_HEADER_FIELDS_TOO_LARGE, "HEADERS_TOO_LARGE", "Headers too large"),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "INTERNAL", "Internal error"),
             Self::Unavailable => (S::SERVICE_UNAVAILABLE, "UNAVAILABLE", "Temporarily unavailable"),
+            Self::StoreFull => (S::SERVICE_UNAVAILABLE, "STORE_FULL", "Waiting room full"),
         }
     }
 
@@ -127,7 +135,7 @@ impl Code {
 
     /// Whether the same request may well succeed a little later.
     pub(super) const fn is_worth_retrying(self) -> bool {
-        matches!(self, Self::RateLimited | Self::Unavailable)
+        matches!(self, Self::RateLimited | Self::LineFull | Self::Unavailable | Self::StoreFull)
     }
 
     /// RFC 9110 wants every 401 to say how to authenticate.

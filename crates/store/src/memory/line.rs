@@ -148,6 +148,11 @@ impl Line {
         Some((user, number))
     }
 
+    /// How many tickets count against the limit of waiting ones: who missed their turn may return.
+    pub(super) fn in_line(&self) -> u64 {
+        self.waiting.len() + self.returning.len() + self.missed.len()
+    }
+
     /// How many more may be inside.
     pub(super) fn room(&self) -> u32 {
         let inside = u32::try_from(self.entered.len()).unwrap_or(u32::MAX);

@@ -11,6 +11,7 @@ pub(super) fn join(
     line: &mut Line,
     users: &[UserId],
     settings: &Settings,
+    most_waiting: u64,
     store: Store,
     now: Millis,
     written: &mut Written,
@@ -23,7 +24,7 @@ pub(super) fn join(
     for user in users {
         let answer = match answered.get(user) {
             Some(answer) => repeated(answer),
-            None => join_one(line, user, settings, now, written),
+            None => join_one(line, user, settings, most_waiting, now, written),
         };
         answered.insert(user, answer.clone());
         answers.push(answer);
@@ -52,21 +53,27 @@ fn join_one(
     line: &mut Line,
     user: &UserId,
     settings: &Settings,
+    most_waiting: u64,
     now: Millis,
     written: &mut Written,
 ) -> Joined {
     let refusal = refusal(line);
-    if let Some(place) = existing(line, user, refusal.is_none(), now, written) {
+    let may_requeue = refusal.is_none() && line.in_line() <= most_waiting;
+    if let Some(place) = existing(line, user, refusal.is_none(), may_requeue, now, written) {
         return place;
     }
     if let Some(refusal) = refusal {
         return Joined::Refused(refusal);
     }
+    let passes = passes_through(line, settings, now);
+    if !passes && line.in_line() >= most_waiting {
+        return Joined::Refused(Refusal::LineFull);
+    }
     line.follow_clock(now);
     line.tail = line.tail.next();
     line.totals.joined += 1;
     let number = line.tail;
-    if passes_through(line, settings, now) {
+    if passes {
         line.through += 1;
         line.moved(1, now);
         line.enter(user.clone(), number, now, written);
@@ -90,11 +97,12 @@ fn refusal(line: &Line) -> Option<Refusal> {
 }
 
 /// The place a person holds already. Where they could take a new one (`open`), a place that is
-/// over is ended here and now, and a place in the line may be given up for a new one.
+/// over is ended here and now, and a place in the line may be given up for a new one (`may_requeue`).
 fn existing(
     line: &mut Line,
     user: &UserId,
     open: bool,
+    may_requeue: bool,
     now: Millis,
     written: &mut Written,
 ) -> Option<Joined> {
@@ -109,7 +117,7 @@ fn existing(
         return None;
     }
     let number = still_in_line(line, user, open, now, written)?;
-    if open && line.item.policy.on_rejoin == OnRejoin::Requeue {
+    if may_requeue && line.item.policy.on_rejoin == OnRejoin::Requeue {
         line.depart(user);
         line.returning.remove(user);
         line.end(user.clone(), number, EndReason::Replaced, now, written);

@@ -52,6 +52,15 @@ impl Rooms {
         self.lines.get(id).filter(|line| !line.removed)
     }
 
+    /// How many tickets may wait in this line: what its policy says, and what the other lines leave
+    /// of the whole store's limit.
+    pub(super) fn most_waiting(&self, id: &ItemId, in_store: u64) -> u64 {
+        let others = self.lines.iter().filter(|(other, _)| *other != id);
+        let left = in_store.saturating_sub(others.map(|(_, line)| line.in_line()).sum());
+        let policy = self.lines.get(id).and_then(|line| line.item.policy.max_waiting);
+        policy.map_or(left, |most| left.min(most.into()))
+    }
+
     /// One step on one line, with its events; the default answer where there is no line. `by` is
     /// the term of a leader's step.
     pub(super) fn change<T: Default>(

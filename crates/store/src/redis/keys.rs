@@ -82,6 +82,11 @@ impl LineKeys {
     }
 }
 
+/// INTEGER: how many tickets wait in all lines, as the leader last counted.
+pub(super) fn waiting() -> &'static str {
+    "daegi:{p00}:waiting"
+}
+
 /// HASH: partitions and what applies to every line.
 pub(super) fn settings() -> &'static str {
     "daegi:{p00}:settings"

@@ -47,13 +47,16 @@ impl Link {
         }
     }
 
-    /// Meets every server: each must be new enough, and learns the scripts.
-    pub(super) async fn open(&self) -> Result<()> {
+    /// Meets every server: each must be new enough and keep all keys, and learns the scripts.
+    pub(super) async fn open(&self, allow_eviction: bool) -> Result<()> {
         let deadline = Instant::now() + OPEN_WITHIN;
         let servers = self.servers(deadline).await?;
         let met = servers.iter().map(|server| async move {
             let info = info_of(server, "server", deadline).await?;
             version::check(&info, matches!(self, Self::Cluster(_)))?;
+            if !allow_eviction {
+                version::check_eviction(&info_of(server, "memory", deadline).await?)?;
+            }
             let loads: Vec<Cmd> = scripts().all().map(|script| script.load()).collect();
             let loads = loads.iter().map(|load| server.call(load, Manner::Plain, deadline));
             try_join_all(loads).await?;

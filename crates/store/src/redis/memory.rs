@@ -3,19 +3,22 @@
 use crate::Memory;
 
 /// The server of these `INFO memory` that is fullest: by share where all have a limit, else by size.
-pub(super) fn fullest(infos: &[String]) -> Option<Memory> {
-    let servers = infos.iter().map(|info| read(info));
+/// New tickets are refused from `high_percent` of the limit on.
+pub(super) fn fullest(infos: &[String], high_percent: u8) -> Option<Memory> {
+    let servers = infos.iter().map(|info| read(info, high_percent));
     servers.max_by(|one, other| fullness(one).total_cmp(&fullness(other)))
 }
 
-fn read(info: &str) -> Memory {
+fn read(info: &str, high_percent: u8) -> Memory {
     let field = |name: &str| {
         let value = info.lines().find_map(|line| line.strip_prefix(name))?;
         value.trim().parse().ok()
     };
+    let limit = field("maxmemory:").unwrap_or_default();
     Memory {
         used: field("used_memory:").unwrap_or_default(),
-        limit: field("maxmemory:").unwrap_or_default(),
+        limit,
+        high: (u128::from(limit) * u128::from(high_percent) / 100) as u64,
     }
 }
 
@@ -36,8 +39,11 @@ mod tests {
     #[test]
     fn the_fullest_server_counts() {
         let infos = [info(50, 100), info(80, 90), info(70, 1000)];
-        assert_eq!(fullest(&infos), Some(Memory { used: 80, limit: 90 }));
-        assert_eq!(fullest(&[info(7, 0), info(9, 0)]), Some(Memory { used: 9, limit: 0 }));
-        assert_eq!(fullest(&[]), None);
+        assert_eq!(fullest(&infos, 90), Some(Memory { used: 80, limit: 90, high: 81 }));
+        assert_eq!(
+            fullest(&[info(7, 0), info(9, 0)], 90),
+            Some(Memory { used: 9, limit: 0, high: 0 })
+        );
+        assert_eq!(fullest(&[], 90), None);
     }
 }

@@ -107,6 +107,18 @@ pub(super) fn joined(runs: Vec<Run>) -> Result<Vec<Joined>> {
     Ok(answers)
 }
 
+/// The tag with which `join` refuses new tickets for this reason; empty if it does not.
+pub(super) fn refusal_tag(refusal: Option<Refusal>) -> &'static str {
+    match refusal {
+        None => "",
+        Some(Refusal::NotFound) => "n",
+        Some(Refusal::Disabled) => "d",
+        Some(Refusal::SoldOut) => "s",
+        Some(Refusal::LineFull) => "l",
+        Some(Refusal::StoreFull) => "m",
+    }
+}
+
 fn joined_one(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<Joined> {
     let at = |new, place| Joined::At { number: Number(number + nth), new, place };
     Ok(match tag.as_str() {
@@ -117,6 +129,8 @@ fn joined_one(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<Joined> {
         "n" => Joined::Refused(Refusal::NotFound),
         "d" => Joined::Refused(Refusal::Disabled),
         "s" => Joined::Refused(Refusal::SoldOut),
+        "l" => Joined::Refused(Refusal::LineFull),
+        "m" => Joined::Refused(Refusal::StoreFull),
         other => return Err(strange("join", other)),
     })
 }

@@ -19,6 +19,9 @@ use crate::model::{
 };
 use crate::{CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store};
 
+/// How long the published count of waiting tickets is kept: twice the longest tick.
+const WAITING_RETENTION_MS: Millis = 120_000;
+
 /// How many lines are asked at once where a call covers many.
 const ABREAST: usize = 64;
 
@@ -104,6 +107,8 @@ impl Store for RedisStore {
         let mut script = self.on_line(id, |scripts| &scripts.join);
         script.key(self.keys(id).slice(slice_of(now)));
         script.arg(now).arg(settings.token_count_to_move).arg(self.hold);
+        script.arg(reply::refusal_tag(self.refusal_of_new().await));
+        script.arg(self.capacity.limits.max_waiting);
         let crowd = Crowd::of(users);
         script.arg(&crowd.people);
         Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
@@ -304,6 +309,12 @@ impl Store for RedisStore {
         self.settings().await
     }
 
+    async fn publish_waiting(&self, tickets: u64) -> Result<()> {
+        let mut script = scripts().publish_waiting.prepare_invoke();
+        script.key(keys::waiting()).arg(tickets).arg(WAITING_RETENTION_MS);
+        self.run(script).await
+    }
+
     async fn journal_write(&self, entry: &str) -> Result<()> {
         let mut script = scripts().journal_write.prepare_invoke();
         script.key(keys::journal()).arg(entry).arg(JOURNAL_KEPT);
@@ -331,7 +342,8 @@ impl Store for RedisStore {
     }
 
     async fn memory(&self) -> Result<Option<Memory>> {
-        Ok(memory::fullest(&self.link.infos("memory").await?))
+        let high = self.capacity.limits.memory_high_percent;
+        Ok(memory::fullest(&self.link.infos("memory").await?, high))
     }
 
     async fn ping(&self) -> Result<()> {

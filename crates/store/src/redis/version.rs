@@ -27,6 +27,16 @@ pub(super) fn check(info: &str, asked_as_cluster: bool) -> Result<()> {
     }
 }
 
+/// Refuses a server whose `INFO memory` names a policy that evicts keys. `volatile-*` counts too:
+/// ends of tickets and liveness have a TTL. A server that does not name its policy is accepted.
+pub(super) fn check_eviction(info: &str) -> Result<()> {
+    let policy = info.lines().find_map(|line| line.strip_prefix("maxmemory_policy:"));
+    match policy.map(str::trim) {
+        None | Some("noeviction") => Ok(()),
+        Some(policy) => Err(Error::Eviction { policy: policy.into() }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -37,6 +47,16 @@ mod tests {
         assert!(check("redis_version:6.2.0\r\n", false).is_ok());
         for old in ["redis_version:6.0.16\r\n", "redis_version:5.0.7", "redis_version:x", ""] {
             assert!(matches!(check(old, false), Err(Error::Version { .. })), "{old:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_evicts_keys_is_refused() {
+        assert!(check_eviction("# Memory\r\nmaxmemory_policy:noeviction\r\n").is_ok());
+        assert!(check_eviction("# Memory\r\nused_memory:1\r\n").is_ok());
+        for policy in ["allkeys-lru", "volatile-ttl", "allkeys-random"] {
+            let error = check_eviction(&format!("maxmemory_policy:{policy}\r\n")).unwrap_err();
+            assert!(error.is_misconfigured() && error.to_string().contains(policy), "{error}");
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use daegi_domain::{EndReason, ItemChange, Number, Policy, SeenPage, UserId};
-use daegi_store::{Closing, Epoch, Joined, Lease, Place, RedisStore, Reign, Standing, Store};
-use daegi_testkit::Redis;
+use daegi_domain::{EndReason, ItemChange, Number, Policy, SeenPage, StoreLimits, UserId};
+use daegi_store::{
+    Closing, Epoch, Joined, Lease, Place, RedisStore, Refusal, Reign, Standing, Store,
+};
+use daegi_testkit::{Redis, eventually};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{PARTITIONS, SETTINGS, START, change, item, user};
@@ -31,6 +33,7 @@ async fn fill(store: &RedisStore, id: &str) -> usize {
     let mut joined = 0;
     loop {
         match store.join(&item(id), &crowd(joined, 500), &SETTINGS, START).await {
+            Ok(answers) if answers.contains(&Joined::Refused(Refusal::StoreFull)) => return joined,
             Ok(_) => joined += 500,
             Err(error) => {
                 assert!(error.is_transient(), "{error}");
@@ -43,7 +46,8 @@ async fn fill(store: &RedisStore, id: &str) -> usize {
 
 /// A store whose server has no memory left, and how many users its line has.
 async fn full_store(server: &Redis) -> (RedisStore, usize) {
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let limits = StoreLimits { memory_high_percent: 100, ..StoreLimits::default() };
+    let store = RedisStore::open_with(&server.url(), PARTITIONS, SETTINGS, limits).await.unwrap();
     for id in ["concert", "other"] {
         store.put_item(&change(id, Policy::default()), START).await.unwrap();
     }
@@ -72,8 +76,10 @@ async fn a_full_redis_refuses_only_new_tickets() {
     // Far below what is used, so that nothing below makes the server less than full.
     set_maxmemory(&server, 1).await;
     let (concert, other) = (item("concert"), item("other"));
-    let newcomer = store.join(&concert, &[user("newcomer")], &SETTINGS, START).await;
-    assert!(newcomer.unwrap_err().is_transient());
+    match store.join(&concert, &[user("newcomer")], &SETTINGS, START).await {
+        Ok(joined) => assert_eq!(joined, [Joined::Refused(Refusal::StoreFull)]),
+        Err(error) => assert!(error.is_transient(), "{error}"),
+    }
 
     // A process that starts now, and its term as the leader.
     let store = {
@@ -155,4 +161,69 @@ async fn admissions_and_returns_go_on_where_a_redis_is_full() {
     assert_eq!(back, [Standing::At(Place::Waiting { position: 1 })]);
     let admission = store.admit(epoch, &concert, 1, 0, 1000, later + 1).await.unwrap();
     assert_eq!(admission.admitted, 1);
+}
+
+#[tokio::test]
+async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+    let concert = item("concert");
+    store.join(&concert, &crowd(0, 2), &SETTINGS, START).await.unwrap();
+    set_maxmemory(&server, used_memory(&store).await * 100 / 95).await;
+    // One batch: a user that never joined between two who wait.
+    let attempts = std::cell::Cell::new(0);
+    let join = || {
+        attempts.set(attempts.get() + 1);
+        let batch = [user("user-1"), user(&format!("new-{}", attempts.get())), user("user-0")];
+        let (store, concert) = (&store, &concert);
+        async move { store.join(concert, &batch, &SETTINGS, START).await.unwrap() }
+    };
+    eventually(TTL, "the mark is noticed", || async {
+        join().await[1] == Joined::Refused(Refusal::StoreFull)
+    })
+    .await;
+    let joined = join().await;
+    let positions = [&joined[0], &joined[2]].map(|joined| match joined {
+        Joined::At { place: Place::Waiting { position }, new: false, .. } => *position,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(positions, [2, 1]);
+    let epoch = store.begin_term(START).await.unwrap();
+    assert_eq!(store.admit(epoch, &concert, 1, 0, 1000, START).await.unwrap().admitted, 1);
+    set_maxmemory(&server, used_memory(&store).await * 10).await;
+    eventually(TTL, "memory is free again", || async {
+        matches!(join().await[1], Joined::At { .. })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn how_full_the_server_is_costs_two_commands_per_second() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+    let started = std::time::Instant::now();
+    let calls = |stats: &std::collections::HashMap<String, u64>| {
+        stats.get("info").copied().unwrap_or_default()
+    };
+    let before = server.commandstats().await.unwrap();
+    for index in 0..200 {
+        store.join(&item("concert"), &crowd(index, 1), &SETTINGS, START).await.unwrap();
+    }
+    let after = server.commandstats().await.unwrap();
+    // Every join reads `INFO server` inside its script, to notice a fail-over.
+    let measured = calls(&after) - calls(&before) - 200;
+    assert!(measured <= started.elapsed().as_secs() + 2, "{measured} measurements");
+}
+
+#[tokio::test]
+async fn a_redis_that_evicts_keys_is_refused_unless_allowed() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]).await.unwrap();
+    let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap_err();
+    assert!(error.is_misconfigured(), "{error}");
+    assert!(error.to_string().contains("maxmemory-policy volatile-lru"), "{error}");
+    let limits = StoreLimits { allow_eviction: true, ..StoreLimits::default() };
+    RedisStore::open_with(&server.url(), PARTITIONS, SETTINGS, limits).await.unwrap();
 }

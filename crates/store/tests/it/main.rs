@@ -8,6 +8,7 @@ mod fail_over;
 mod full;
 mod generations;
 mod lease;
+mod limits;
 mod news;
 mod opening;
 mod outage;

@@ -58,9 +58,10 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let created: Vec<String> =
         script.key(generation).key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
-    let joined = call(connection, &line_script!("join"), &[&now, "10", "45000", "kim", "lee"])
-        .await
-        .unwrap();
+    let joined =
+        call(connection, &line_script!("join"), &[&now, "10", "45000", "", "1000", "kim", "lee"])
+            .await
+            .unwrap();
     let joined: Vec<(String, u64, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
     assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }

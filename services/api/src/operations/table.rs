@@ -77,7 +77,8 @@ fn join() -> Operation {
         .answers(ticket(201, "A new place."))
         .answers(ticket(200, "The place the person had already."))
         .fails([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
-        .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+        .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
+        .fails([Code::Unavailable, Code::StoreFull])
 }
 
 fn poll() -> Operation {

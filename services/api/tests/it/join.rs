@@ -80,3 +80,19 @@ async fn where_nobody_waits_an_auto_line_lets_people_through() {
     assert!(url.contains(ticket["pass"].as_str().unwrap()) && url.contains("kim%40"), "{url}");
     world.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_full_line_refuses_new_users_and_keeps_those_in_it() {
+    let world = World::with_item("concert").await;
+    let policy = daegi_domain::Policy { max_waiting: Some(2), ..Default::default() };
+    world.put("concert", 10, true, Some(policy)).await;
+    for user in ["kim", "lee"] {
+        assert_eq!(world.join("concert", user).await.status, 201);
+    }
+    let refused = world.join("concert", "park").await;
+    refused.is_problem(429, "LINE_FULL");
+    let seconds: u32 = refused.header("retry-after").parse().unwrap();
+    assert!((10..=30).contains(&seconds), "{seconds}");
+    assert_eq!(world.join("concert", "kim").await.status, 200, "in line already");
+    world.end().await;
+}

@@ -48,6 +48,7 @@ fn of_store(error: &StoreError) -> Problem {
         StoreError::Unavailable(_)
         | StoreError::Address(_)
         | StoreError::Version { .. }
+        | StoreError::Eviction { .. }
         | StoreError::Partitions { .. }
         | StoreError::Corrupt(_)
         | StoreError::StaleEpoch(_) => away(&error.to_string()),

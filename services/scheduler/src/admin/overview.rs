@@ -9,7 +9,7 @@ use daegi_domain::{LineState, rfc3339};
 use daegi_runtime::http::QueryParams;
 use serde::{Deserialize, Serialize};
 
-use super::picture::{LineView, Totals};
+use super::picture::{LineView, StoreMemory, Totals};
 use super::processes::Processes;
 use super::{Admin, Answer};
 
@@ -53,6 +53,8 @@ pub(super) struct Overview {
     token_count_to_move: u32,
     tick_ms: u32,
     outbox_pending: u64,
+    /// Null where lines live in the process.
+    store_memory: Option<StoreMemory>,
     #[serde(flatten)]
     processes: Processes,
     totals: Totals,
@@ -78,6 +80,7 @@ pub(super) async fn show(
         token_count_to_move: picture.settings.token_count_to_move,
         tick_ms: picture.settings.tick_ms,
         outbox_pending: picture.outbox_pending,
+        store_memory: picture.store_memory,
         processes: picture.processes.clone(),
         totals: picture.totals.clone(),
         matching,

@@ -28,9 +28,21 @@ pub(super) struct Picture {
     pub(super) at: Millis,
     pub(super) settings: Settings,
     pub(super) outbox_pending: u64,
+    pub(super) store_memory: Option<StoreMemory>,
     pub(super) processes: Processes,
     pub(super) totals: Totals,
     pub(super) lines: Vec<LineView>,
+}
+
+/// How full the store's fullest server is.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StoreMemory {
+    used_bytes: u64,
+    /// 0 without a limit.
+    limit_bytes: u64,
+    /// Whether new tickets are refused.
+    full: bool,
 }
 
 /// A line in a table.
@@ -156,12 +168,18 @@ impl Admin {
             Ok((items, self.store.counts(&ids).await?))
         };
         let at = self.clock.now_ms();
-        let ((items, counts), settings, outbox_pending, notices) = tokio::try_join!(
+        let ((items, counts), settings, outbox_pending, notices, memory) = tokio::try_join!(
             lines,
             self.store.settings(),
             outbox_pending(&self.store),
             self.store.notices(at),
+            self.store.memory(),
         )?;
+        let store_memory = memory.map(|memory| StoreMemory {
+            used_bytes: memory.used,
+            limit_bytes: memory.limit,
+            full: memory.is_high(),
+        });
         // Both come sorted by id; an item that was removed in between has no counts.
         let mut counts = counts.into_iter().peekable();
         let lines: Vec<_> = items
@@ -173,7 +191,7 @@ impl Admin {
             .collect();
         let totals = Totals::of(&lines);
         let processes = Processes::of(notices);
-        Ok(Picture { at, settings, outbox_pending, processes, totals, lines })
+        Ok(Picture { at, settings, outbox_pending, store_memory, processes, totals, lines })
     }
 
     fn line_view(&self, item: Item, counts: &Counts, settings: &Settings, at: Millis) -> LineView {

@@ -47,9 +47,12 @@ impl Gauges {
             let open = f64::from(u8::from(report.open.contains(item)));
             gauge!(meters::OPEN, "item" => item.to_string()).set(open);
         }
-        for line in self.store.counts(&report.lines).await? {
+        let counts = self.store.counts(&report.lines).await?;
+        for line in &counts {
             set(&line.item, line.waiting + line.returning, line.entered);
         }
+        let in_line = counts.iter().map(|line| line.waiting + line.returning + line.missed);
+        self.store.publish_waiting(in_line.sum()).await?;
         let pending = outbox_pending(&self.store).await?;
         gauge!(meters::OUTBOX).set(pending as f64);
         Ok(())

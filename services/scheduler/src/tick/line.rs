@@ -1,10 +1,20 @@
 //! The round of one line: expire, admit, sweep.
 
+use std::time::Duration;
+
 use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Error, Result, SharedStore};
+use tokio::time::Instant;
 
-/// How many chunks of a line one tick sweeps at most: the sweep is slow on purpose.
+/// How many chunks of a line one tick sweeps where it finds no absent users: the sweep is slow on
+/// purpose.
 const SWEEP_CHUNKS: u32 = 25;
+
+/// How much of a tick's length the sweep of a line may take where it finds absent users, in percent.
+const SWEEP_SHARE: u32 = 50;
+
+/// The longest sweep of a line in one tick, because all lines and the relay share the store.
+const MAX_SWEEP: Duration = Duration::from_millis(500);
 
 /// How much of a tick's length must have passed, in percent: clocks and timers are not exact.
 const EARLIEST: Millis = 90;
@@ -103,14 +113,19 @@ impl LineRound {
         }
     }
 
-    /// Goes on where the last tick stopped, and stops at the end of the line.
+    /// Goes on where the last tick stopped, and stops at the end of the line. Chunks beyond
+    /// [`SWEEP_CHUNKS`] are swept while each finds absent users and there is time, so that tickets
+    /// of a hostile client are gone within a few ticks; every chunk is one short script.
     async fn sweep(&self, id: &ItemId, moved: &mut Moved) -> Result<()> {
-        for _ in 0..SWEEP_CHUNKS {
+        let tick = Duration::from_millis(self.settings.tick_ms.into());
+        let deadline = Instant::now() + (tick * SWEEP_SHARE / 100).min(MAX_SWEEP);
+        for chunk in 1.. {
             let from = moved.sweep_from;
             let sweep = self.store.sweep(self.epoch, id, from, self.now).await?;
             moved.abandoned += sweep.abandoned;
             moved.sweep_from = sweep.cursor;
-            if sweep.cursor == Number(0) {
+            let goes_on = sweep.abandoned > 0 && Instant::now() < deadline;
+            if sweep.cursor == Number(0) || (chunk >= SWEEP_CHUNKS && !goes_on) {
                 break;
             }
         }

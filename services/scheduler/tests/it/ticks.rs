@@ -327,3 +327,26 @@ async fn an_admission_that_fails_does_not_stop_the_sweep() {
     assert_eq!((round.admitted, round.abandoned), (0, 2), "both lines are swept");
     assert!(round.away.is_some(), "the report names the failure");
 }
+
+// Time stands still, so that only the number of absent users decides how far a tick sweeps.
+#[tokio::test(start_paused = true)]
+async fn many_absent_users_are_swept_within_a_tick_and_few_slowly() {
+    let mut room = Room::open(1).await;
+    room.put("concert", 100, "{}").await;
+    let users: Vec<_> = (0..26_310).map(|n| user(&format!("u{n}"))).collect();
+    let mut numbers = Vec::new();
+    for users in users.chunks(1000) {
+        numbers.extend(room.join_users("concert", users).await);
+    }
+    room.pass(400);
+    // The first 5,000 are present: the sweep passes them at its slow pace, 2,500 per tick.
+    room.see("concert", numbers[..5_000].iter().copied()).await;
+    let mut swept = Vec::new();
+    while swept.iter().sum::<u32>() < 21_310 {
+        swept.push(room.tick().await.abandoned);
+        assert!(swept.len() < 10, "{swept:?}");
+    }
+    assert_eq!(swept[0], 0, "a chunk without absent users is followed by few others");
+    assert!(swept.len() <= 3, "{swept:?}");
+    assert_eq!(room.tick().await.abandoned, 0);
+}

@@ -3,7 +3,7 @@
 
 import { useState } from "preact/hooks";
 import { type LineState, type LineView, linePath, type Overview, STATES } from "../api.js";
-import { count, rate, shortName, stretch } from "../format.js";
+import { count, rate, share, shortName, stretch } from "../format.js";
 import { Dialog, NumberControl, Toast, useActs } from "../parts/controls.js";
 import { Events, Figure, lineAddress, Processes, State } from "../parts/glance.js";
 import { usePoll } from "../poll.js";
@@ -116,7 +116,7 @@ export function Lines({ watch }: PageProps) {
 }
 
 function Glance({ overview }: { overview: Overview }) {
-  const { totals, schedulers, outboxPending } = overview;
+  const { totals, schedulers, outboxPending, storeMemory } = overview;
   const leader = schedulers.find(({ leading }) => leading);
   return (
     <dl class="figures">
@@ -129,6 +129,11 @@ function Glance({ overview }: { overview: Overview }) {
       <Figure name={say("outbox")} hint={say("outboxHint")}>
         {count(outboxPending)}
       </Figure>
+      {storeMemory && storeMemory.limitBytes > 0 && (
+        <Figure name={say("storeMemory")} hint={say(storeMemory.full ? "storeFull" : "storeMemoryHint")}>
+          <span class={storeMemory.full ? "grave" : ""}>{share(storeMemory.usedBytes / storeMemory.limitBytes)}</span>
+        </Figure>
+      )}
       <Figure name={say("leader")}>
         {leader ? <span class="name">{shortName(leader.replica)}</span> : <span class="name grave">{say("noLeader")}</span>}
       </Figure>

@@ -1,16 +1,18 @@
 -- Joins people in the order given; each gets one answer, and one place whatever happens.
 -- KEYS[18]: the current slice of liveness.
 -- ARGV: 1 now · 2 global quota per tick · 3 how long a line waits for people it lost ·
---       4.. user ids, each once
+--       4 why the store takes no new tickets, as their reply tag, or '' · 5 how many tickets may wait
+--       in the whole store · 6.. user ids, each once
 -- Reply: {tag, people, number, a, b} for each run of people whose answers follow from each other:
 --   'W' took places, with consecutive numbers and positions: a is the first's
 --   'w' waits already: a is the position
 --   'E' let in by this call, with consecutive numbers, and 'e' is inside: a since when, b until when
---   'n' not found   'd' disabled   's' sold out
+--   'n' not found   'd' disabled   's' sold out   'l' line full   'm' store out of memory
 -- The common case, many newcomers, costs a handful of commands per batch, whatever its size.
+local USERS = 6
 local now, global_quota = tonumber(ARGV[1]), tonumber(ARGV[2])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'tail', 'through', 'mode', 'id',
-  'tokensPerTick', 'maxActive', 'admitUpToStock', 'passTtlSeconds', 'onRejoin', 'run',
+  'tokensPerTick', 'maxActive', 'maxWaiting', 'admitUpToStock', 'passTtlSeconds', 'onRejoin', 'run',
   'recoveringUntil', 'behindUntil')
 
 local refused
@@ -32,6 +34,17 @@ if item.tokensPerTick and item.tokensPerTick ~= '' then quota = tonumber(item.to
 -- stand where is counted here meanwhile, instead of asking for every one of them.
 local added = {}
 local waiting, returning = redis.call('ZCARD', WAITING), redis.call('ZCARD', RETURNING)
+
+-- Why no new ticket is given although the line is open, or nil.
+local full = ARGV[4] ~= '' and ARGV[4] or nil
+local most_waiting = tonumber(ARGV[5])
+if item.maxWaiting and item.maxWaiting ~= '' then
+  most_waiting = math.min(most_waiting, tonumber(item.maxWaiting))
+end
+local missed_count = redis.call('HLEN', MISSED)
+
+-- How many tickets count against the limit: who missed their turn may return to the line.
+local function in_line() return waiting + returning + missed_count end
 
 local function position_of(user)
   local rank = redis.call('ZRANK', RETURNING, user)
@@ -63,15 +76,16 @@ local function existing(user, waits, returns, inside, missed)
     local missed_number, deadline = parse_missed(missed)
     if deadline > now then
       come_back(user, missed_number)
-      returning = returning + 1
+      returning, missed_count = returning + 1, missed_count - 1
       number = missed_number
     elseif not refused then
       forget_missed(user)
+      missed_count = missed_count - 1
       close(user, missed_number, 'A', now)
     end
   end
   if not number then return nil end
-  if item.onRejoin == 'requeue' and not refused then
+  if item.onRejoin == 'requeue' and not refused and not full and in_line() <= most_waiting then
     if waits then
       depart(user, number)
       waiting = waiting - 1
@@ -104,10 +118,12 @@ local function follow_clock_once()
 end
 
 local function newcomer(user)
-  if refused then return answer(refused, 0, 0, 0) end
+  if refused or full then return answer(refused or full, 0, 0, 0) end
+  local passes = passes_through()
+  if not passes and in_line() >= most_waiting then return answer('l', 0, 0, 0) end
   follow_clock_once()
   tail = tail + 1
-  if passes_through() then
+  if passes then
     through = through + 1
     moved(1, now)
     local expires = now + tonumber(item.passTtlSeconds) * 1000
@@ -122,14 +138,14 @@ end
 
 -- What is known of these people in a place where nobody need be: asked only if somebody is.
 local function known(count, command, key)
-  return count > 0 and redis.call(command, key, unpack(ARGV, 4)) or {}
+  return count > 0 and redis.call(command, key, unpack(ARGV, USERS)) or {}
 end
 local waits = known(waiting, 'ZMSCORE', WAITING)
 local returns = known(returning, 'ZMSCORE', RETURNING)
 local inside = known(redis.call('HLEN', ENTERED), 'HMGET', ENTERED)
-local missed = known(redis.call('HLEN', MISSED), 'HMGET', MISSED)
+local missed = known(missed_count, 'HMGET', MISSED)
 
-local people = #ARGV - 3
+local people = #ARGV - USERS + 1
 
 -- Whether anybody of the batch was found somewhere.
 local function is_anybody(known)
@@ -139,10 +155,10 @@ local function is_anybody(known)
   return false
 end
 
-if refused or item.mode == 'auto' or is_anybody(waits) or is_anybody(returns) or is_anybody(inside)
-  or is_anybody(missed) then
+if refused or full or item.mode == 'auto' or in_line() + people > most_waiting or is_anybody(waits)
+  or is_anybody(returns) or is_anybody(inside) or is_anybody(missed) then
   for i = 1, people do
-    local user, place = ARGV[i + 3], nil
+    local user, place = ARGV[USERS + i - 1], nil
     if waits[i] or returns[i] or inside[i] or missed[i] then
       -- Whatever comes of it, those behind do not follow from those before.
       place, run = existing(user, waits[i], returns[i], inside[i], missed[i]), nil
@@ -153,7 +169,7 @@ else
   -- When a sale opens nearly every batch is of newcomers alone: the same as above, in fewer steps.
   follow_clock_once()
   for i = 1, people do
-    added[2 * i - 1], added[2 * i] = tail + i, ARGV[i + 3]
+    added[2 * i - 1], added[2 * i] = tail + i, ARGV[USERS + i - 1]
   end
   runs[1] = {'W', people, tail + 1, returning + waiting + 1, 0}
   tail = tail + people

@@ -90,22 +90,35 @@ fn news() -> impl Strategy<Value = News> {
 
 fn policy() -> impl Strategy<Value = Policy> {
     let quota = prop::option::of(1..4u32);
-    let most = prop::option::of(1..6u32);
+    let most = || prop::option::of(1..6u32);
+    let most = (most(), most());
     (any::<bool>(), quota, most, any::<bool>(), 1..3u32, 0..4usize, 0..3usize, any::<bool>())
-        .prop_map(|(auto, tokens_per_tick, max_active, up_to_stock, ttl, grace, keep, requeue)| {
-            Policy {
-                mode: if auto { Mode::Auto } else { Mode::Always },
+        .prop_map(
+            |(
+                auto,
                 tokens_per_tick,
-                max_active,
-                admit_up_to_stock: up_to_stock,
-                pass_ttl_seconds: ttl * 30,
-                grace_seconds: [0, 10, 60, 1800][grace],
-                missed_keep_seconds: [0, 40, 300][keep],
-                on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
-                entry_url: None,
-                page: Look { title: requeue.then(|| "Friday".into()), ..Look::default() },
-            }
-        })
+                (max_active, max_waiting),
+                up_to_stock,
+                ttl,
+                grace,
+                keep,
+                requeue,
+            )| {
+                Policy {
+                    mode: if auto { Mode::Auto } else { Mode::Always },
+                    tokens_per_tick,
+                    max_active,
+                    max_waiting,
+                    admit_up_to_stock: up_to_stock,
+                    pass_ttl_seconds: ttl * 30,
+                    grace_seconds: [0, 10, 60, 1800][grace],
+                    missed_keep_seconds: [0, 40, 300][keep],
+                    on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
+                    entry_url: None,
+                    page: Look { title: requeue.then(|| "Friday".into()), ..Look::default() },
+                }
+            },
+        )
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -1,0 +1,21 @@
+//! Limits of the whole store, the same in the whole fleet.
+
+/// What a store takes before it refuses new tickets. Existing tickets are served in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreLimits {
+    /// Share of Redis' `maxmemory`, in percent, from which on new tickets are refused. A Redis
+    /// without `maxmemory` and the memory store have no such mark.
+    pub memory_high_percent: u8,
+    /// How many tickets may wait in all lines together.
+    pub max_waiting: u64,
+    /// Accept a Redis whose `maxmemory-policy` evicts keys.
+    pub allow_eviction: bool,
+}
+
+impl Default for StoreLimits {
+    /// 90 % leaves room for what existing tickets still write. Five million waiting tickets take
+    /// about 1 GB of Redis and are five times the largest sale daegi is measured with.
+    fn default() -> Self {
+        Self { memory_high_percent: 90, max_waiting: 5_000_000, allow_eviction: false }
+    }
+}

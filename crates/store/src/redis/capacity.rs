@@ -1,0 +1,99 @@
+//! Whether the store takes new tickets: how much memory is used and how many tickets wait.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use daegi_domain::StoreLimits;
+
+use super::{RedisStore, keys};
+use crate::{Memory, Refusal, Result, Store};
+
+/// How old the measurement may be. Joins of so long may go beyond a limit before it is noticed.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The limits of a store and the last measurement.
+#[derive(Debug)]
+pub(super) struct Capacity {
+    pub(super) limits: StoreLimits,
+    measured: Mutex<Measured>,
+}
+
+#[derive(Debug, Default)]
+struct Measured {
+    at: Option<Instant>,
+    refusal: Option<Refusal>,
+}
+
+impl Capacity {
+    pub(super) fn new(limits: StoreLimits) -> Self {
+        Self { limits, measured: Mutex::default() }
+    }
+
+    fn measured(&self) -> std::sync::MutexGuard<'_, Measured> {
+        self.measured.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the measurement is too old. The first caller that is told so refreshes it; the others
+    /// use the old one meanwhile.
+    fn is_due(&self) -> bool {
+        let mut measured = self.measured();
+        let due = measured.at.is_none_or(|at| at.elapsed() >= REFRESH_INTERVAL);
+        if due {
+            measured.at = Some(Instant::now());
+        }
+        due
+    }
+
+    fn refusal(&self, memory: Option<Memory>, waiting: u64) -> Option<Refusal> {
+        if memory.is_some_and(|memory| memory.is_high()) {
+            Some(Refusal::StoreFull)
+        } else if waiting >= self.limits.max_waiting {
+            Some(Refusal::LineFull)
+        } else {
+            None
+        }
+    }
+}
+
+impl RedisStore {
+    /// Why new tickets are refused at the moment, if they are. Measures at most once per
+    /// [`REFRESH_INTERVAL`], however many joins come; a server that does not answer leaves the last
+    /// measurement as it is.
+    pub(super) async fn refusal_of_new(&self) -> Option<Refusal> {
+        if self.capacity.is_due()
+            && let Ok((memory, waiting)) = tokio::try_join!(self.memory(), self.published_waiting())
+        {
+            self.capacity.measured().refusal = self.capacity.refusal(memory, waiting);
+        }
+        self.capacity.measured().refusal
+    }
+
+    async fn published_waiting(&self) -> Result<u64> {
+        let count: Option<u64> = self.command(::redis::cmd("GET").arg(keys::waiting())).await?;
+        Ok(count.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_waiting_tickets_have_a_limit() {
+        let limits = StoreLimits { max_waiting: 10, ..StoreLimits::default() };
+        let capacity = Capacity::new(limits);
+        let memory = |used, limit| Some(Memory { used, limit, high: limit * 9 / 10 });
+        assert_eq!(capacity.refusal(None, 9), None);
+        assert_eq!(capacity.refusal(None, 10), Some(Refusal::LineFull));
+        assert_eq!(capacity.refusal(memory(89, 100), 0), None);
+        assert_eq!(capacity.refusal(memory(90, 100), 0), Some(Refusal::StoreFull));
+        assert_eq!(capacity.refusal(memory(90, 0), 0), None, "no maxmemory, no mark");
+    }
+
+    #[test]
+    fn the_measurement_is_refreshed_once_per_interval() {
+        let capacity = Capacity::new(StoreLimits::default());
+        assert!(capacity.is_due());
+        assert!(!capacity.is_due());
+    }
+}
