@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { accessible, at, chromiumPath, launch, shows, Visitor } from "./browser.mjs";
 import { Shop } from "./shop.mjs";
-import { World } from "./world.mjs";
+import { eventually, World } from "./world.mjs";
 
 const path = chromiumPath();
 let [browser, world, shop] = [];
@@ -119,6 +119,140 @@ describe("the waiting page", { skip: !path }, () => {
     await person.end();
   });
 
+  test("a page at a closed line does not join again until the line opens", async () => {
+    const item = await line(0);
+    await world.admin("POST", `${item}/manually`, { itemName: "Friday 8 pm concert", remainCount: 5, waitingQueueEnabled: false });
+    const person = await visitor();
+    const [joins, looks] = [[], []];
+    person.context.on("request", (request) => {
+      if (!request.url().endsWith("/waiting-queue")) return;
+      (request.method() === "POST" ? joins : looks).push(request.url());
+    });
+    const page = await person.open(world.page(item));
+    await told(page, "The line is closed");
+    await accessible(page, "a closed line");
+    await eventually("the page looks at the line", async () => looks.length >= 2, 30_000);
+    assert.equal(joins.length, 1);
+    await world.stock(item, 5);
+    await page.locator("#position").filter({ hasText: /^1$/ }).waitFor({ timeout: 30_000 });
+    assert.equal(joins.length, 2);
+    await person.end();
+  });
+
+  for (const [code, status, english, korean] of [
+    ["LINE_FULL", 429, "The line is full", "대기열이 가득 찼습니다"],
+    ["STORE_FULL", 503, "Very busy right now", "접속이 매우 많습니다"],
+    ["RATE_LIMITED", 429, "Too many requests", "요청이 너무 많습니다"],
+    ["A_CODE_OF_TOMORROW", 403, "You could not join the line", "줄을 설 수 없습니다"],
+  ]) {
+    test(`${code} is explained in both languages`, async () => {
+      const item = await line(0);
+      for (const [locale, headline] of [["en-US", english], ["ko-KR", korean]]) {
+        const person = await visitor({ locale });
+        const body = JSON.stringify({ code, status, detail: code });
+        const refuse = (route) => (route.request().method() === "POST" ? route.fulfill({ status, body, headers: { "retry-after": "5" } }) : route.continue());
+        await person.context.route("**/waiting-queue", refuse);
+        const page = await person.open(world.page(item));
+        await told(page, headline);
+        assert.ok(await page.locator("#text").textContent());
+        await person.end();
+      }
+    });
+  }
+
+  test("the operator's message is there the whole time, and a change comes within 2 s", async () => {
+    const item = await line(1, { page: { message: "Doors open at seven." } });
+    const person = await customer();
+    const page = await person.open(world.page(item));
+    const message = page.locator("#message");
+    await at(page, 2);
+    assert.equal(await message.textContent(), "Doors open at seven.");
+    await accessible(page, "a message");
+    const takes = async (text) => {
+      const began = Date.now();
+      await world.policy(item, { page: { message: text } });
+      await message.filter({ hasText: text }).waitFor();
+      const took = Date.now() - began;
+      assert.ok(took < 2_000, `${took} ms`);
+    };
+    await takes("Doors open at eight.");
+    await world.admin("POST", `${item}/pause`);
+    await told(page, "The line is paused");
+    await message.filter({ hasText: "Doors open at eight." }).waitFor();
+    await takes("<b>Sorry</b>, a short break.");
+    await world.policy(item, { page: { message: null } });
+    await message.waitFor({ state: "hidden" });
+    await takes("Almost there.");
+    await world.policy(item, { tokensPerTick: 2 });
+    await world.admin("POST", `${item}/resume`);
+    await shows(page, "turn");
+    assert.ok(await message.isVisible(), "also when it is the person's turn");
+    await person.end();
+  });
+
+  test("a page that polls gets the operator's message, too", async () => {
+    const item = await line(1);
+    const person = await visitor();
+    await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
+    const page = await person.open(world.page(item));
+    await at(page, 2);
+    await world.policy(item, { page: { message: "A short break." } });
+    await page.locator("#message").filter({ hasText: "A short break." }).waitFor({ timeout: 60_000 });
+    await person.end();
+  });
+
+  test("eight tabs share one stream, and another tab takes over when the one that has it closes", async () => {
+    const item = await line(3);
+    const person = await visitor();
+    const streams = new Map();
+    person.context.on("request", (request) => {
+      if (request.url().includes("/events")) streams.set(request, request.frame().page());
+    });
+    for (const over of ["requestfailed", "requestfinished"]) person.context.on(over, (request) => streams.delete(request));
+    const tabs = [];
+    for (let n = 0; n < 8; n++) tabs.push(await person.open(world.page(item)));
+    for (const tab of tabs) await at(tab, 4);
+    assert.equal(streams.size, 1, "one stream for all of them");
+    assert.equal((await world.line(item)).waitingCount, 4, "and one place");
+    await world.admin("POST", `${item}/pause`);
+    for (const tab of tabs) await told(tab, "The line is paused");
+    const [leader] = streams.values();
+    await leader.close();
+    const others = tabs.filter((tab) => tab !== leader);
+    await eventually("another tab has a stream", async () => [...streams.values()].filter((tab) => tab !== leader).length === 1);
+    await world.admin("POST", `${item}/resume`);
+    await world.policy(item, { page: { message: "Here we go." }, tokensPerTick: 1, maxActive: 1 });
+    for (const tab of others) {
+      await at(tab, 3);
+      await tab.locator("#message").filter({ hasText: "Here we go." }).waitFor();
+    }
+    await world.admin("POST", `${item}/reset`);
+    for (const tab of others) await at(tab, 1);
+    assert.equal((await world.line(item)).waitingCount, 1, "they join once after a reset");
+    await person.end();
+  });
+
+  test("a tab that leads and does not reply is replaced by the one that is looked at", async () => {
+    const item = await line(1);
+    const person = await visitor();
+    // A tab that has the lock, such as one that a phone has suspended.
+    const suspended = await person.open(world.page(item));
+    await at(suspended, 2);
+    const token = await suspended.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
+    await suspended.goto(`${world.origin}/openapi.json`);
+    await suspended.evaluate((name) => new Promise((held) => {
+      const forEver = () => {
+        held();
+        return new Promise(() => {});
+      };
+      // Another tab steals it, which rejects.
+      navigator.locks.request(name, { steal: true }, forEver).catch(() => {});
+    }), `daegi:follow:${token}`);
+    const page = await person.open(world.page(item));
+    await at(page, 2);
+    await person.end();
+  });
+
   test("leaving asks first, works by keyboard, and joining again begins at the end", async () => {
     const item = await line(1);
     const person = await visitor();
@@ -154,7 +288,7 @@ describe("the waiting page", { skip: !path }, () => {
   test("where streams do not get through, polls do", async () => {
     const item = await line(1);
     const person = await customer();
-    await person.context.route("**/events", (route) => route.fulfill({ status: 503, body: "" }));
+    await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
     const page = await person.open(world.page(item));
     await at(page, 2);
     await world.policy(item, { tokensPerTick: 1 });

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Look {
     /// The name on the page; the item's own where there is none.
     pub title: Option<String>,
-    /// What people read before they join.
+    /// The operator's message. The page shows it the whole time.
     pub message: Option<String>,
     /// The colour of what stands out.
     pub accent: Option<Colour>,

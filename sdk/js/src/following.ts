@@ -5,7 +5,7 @@ import type { WaitingRoom } from "./room.js";
 import type { StreamMemory } from "./sse.js";
 import { readStream, StreamUnusable } from "./stream.js";
 import { isHidden, pauseUnlessShown } from "./visibility.js";
-import { isFinal, type Status, type Ticket } from "./wire.js";
+import { isFinal, type PageTexts, type Status, type Ticket } from "./wire.js";
 
 /** How the waiting room is reached now. */
 export interface Connection {
@@ -22,8 +22,17 @@ export interface FollowEvents {
   /** The ticket has ended; nothing follows. */
   end: Ticket;
   connection: Connection;
+  /** The operator changed the texts of the waiting page. Only where `page` was given. */
+  page: PageTexts;
   /** The ticket cannot be followed: not genuine, of another line, or the line was restarted. */
   problem: ProblemError;
+}
+
+export interface FollowOptions {
+  /** The revision of the waiting page's texts that are shown now: makes `page` events. */
+  page?: string;
+  /** Whether to use streams, which hold a connection; polls do otherwise. Streams unless given. */
+  streams?: boolean;
 }
 
 /** How long polls are held back in a hidden tab. The server counts the person as seen all the while. */
@@ -43,13 +52,16 @@ export class Following extends Emitter<FollowEvents> {
   readonly #memory: StreamMemory = { lastEventId: "", retryMs: null };
   #status: Status | null = null;
   #connection: Connection["state"] | null = null;
+  #page: string | undefined;
   #streamFrom = 0;
   #failures = 0;
 
-  constructor(room: WaitingRoom, token: string) {
+  constructor(room: WaitingRoom, token: string, { page, streams = true }: FollowOptions = {}) {
     super();
     this.#room = room;
     this.#token = token;
+    this.#page = page;
+    if (!streams) this.#streamFrom = Number.POSITIVE_INFINITY;
     // After the caller has had a chance to listen.
     queueMicrotask(() => void this.#run());
   }
@@ -71,10 +83,13 @@ export class Following extends Emitter<FollowEvents> {
   }
 
   async #stream(): Promise<void> {
-    const heard = (ticket: Ticket) => this.#tell(ticket, "live");
+    const listener = {
+      ticket: (ticket: Ticket) => this.#tell(ticket, "live"),
+      page: (page: PageTexts) => this.#showPage(page),
+    };
     const answer = await this.#opened();
     this.#connected("live");
-    await readStream(answer, this.#memory, heard, this.#stopping.signal);
+    await readStream(answer, this.#memory, listener, this.#stopping.signal);
     if (this.#stopping.signal.aborted) return;
     // The server says how long when it knows, such as before a restart, spread over everybody.
     const rest = this.#memory.retryMs ?? RECONNECT_MS;
@@ -84,7 +99,7 @@ export class Following extends Emitter<FollowEvents> {
 
   async #opened(): Promise<Response> {
     try {
-      return await this.#room.stream(this.#token, this.#memory.lastEventId, this.#stopping.signal);
+      return await this.#room.stream(this.#token, this.#memory.lastEventId, this.#stopping.signal, this.#page);
     } catch (error) {
       // A pod that has no more streams to give still answers polls.
       if (error instanceof ProblemError && error.status === 503) throw new StreamUnusable(false);
@@ -98,10 +113,24 @@ export class Following extends Emitter<FollowEvents> {
     const wait = isHidden() && this.#status === "WAITING" ? HIDDEN_WAIT_MS : 0;
     const ticket = await this.#room.poll(this.#token, wait, this.#stopping.signal);
     this.#tell(ticket, "polling");
+    await this.#pollPage();
     if (wait === 0 && !isFinal(ticket.status)) {
       const rest = ticket.pollAfterMs || 5_000;
       await pauseUnlessShown(rest, this.#stopping.signal);
     }
+  }
+
+  /** Texts are worth less than places: a failure is left to the next poll. */
+  async #pollPage(): Promise<void> {
+    if (this.#page === undefined || this.#stopping.signal.aborted) return;
+    const page = await this.#room.page(this.#stopping.signal).catch(() => null);
+    if (page && !this.#stopping.signal.aborted) this.#showPage(page);
+  }
+
+  #showPage(page: PageTexts): void {
+    if (page.revision === this.#page) return;
+    this.#page = page.revision;
+    this.emit("page", page);
   }
 
   async #failed(error: unknown): Promise<void> {

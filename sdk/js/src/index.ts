@@ -5,7 +5,7 @@
 //   room.follow(ticket).on("enterable", (mine) => location.assign(mine.entryUrl ?? "/"));
 
 export { WaitingRoom, type RoomOptions } from "./room.js";
-export { Following, type Connection, type FollowEvents } from "./following.js";
+export { Following, type Connection, type FollowEvents, type FollowOptions } from "./following.js";
 export { ProblemError, type ProblemCode } from "./problem.js";
-export type { Eta, Line, LineState, Status, Ticket } from "./wire.js";
+export type { Eta, Line, LineState, PageTexts, Status, Ticket } from "./wire.js";
 export { isFinal } from "./wire.js";

@@ -12,11 +12,10 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-const FIRST_MS = 500;
-const LONGEST_MS = 10_000;
+const RECONNECT = { firstMs: 500, longestMs: 10_000 };
 
 /** How long to wait after the n-th failure in a row: growing, and spread so that no crowd forms. */
-export function backoff(failures: number, random: () => number = Math.random): number {
-  const most = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(failures, 10));
+export function backoff(failures: number, random: () => number = Math.random, { firstMs, longestMs } = RECONNECT): number {
+  const most = Math.min(longestMs, firstMs * 2 ** Math.min(failures, 10));
   return most / 2 + (most / 2) * random();
 }

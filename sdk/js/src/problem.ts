@@ -9,8 +9,8 @@ export type ProblemCode =
   | "SOLD_OUT"
   | "QUEUE_DISABLED"
   | "LINE_RESTARTED"
-  | "RATE_LIMITED"
   | "LINE_FULL"
+  | "RATE_LIMITED"
   | "UNAVAILABLE"
   | "STORE_FULL"
   | (string & {});
@@ -37,11 +37,31 @@ export class ProblemError extends Error {
 
 /** The problem of an answer; something in between may have answered with anything else. */
 export async function problemOf(answer: Response): Promise<ProblemError> {
-  const told: unknown = await answer.json().catch(() => null);
-  const problem = typeof told === "object" && told !== null ? (told as Record<string, unknown>) : {};
-  const code = typeof problem["code"] === "string" ? problem["code"] : "UNAVAILABLE";
-  const detail = typeof problem["detail"] === "string" ? problem["detail"] : answer.statusText;
-  return new ProblemError(code, answer.status, detail, retryAfter(answer.headers));
+  const body: unknown = await answer.json().catch(() => null);
+  const { code, detail } = fieldsOf(body);
+  return new ProblemError(code ?? "UNAVAILABLE", answer.status, detail ?? answer.statusText, retryAfter(answer.headers));
+}
+
+/** The problem in the final event of a stream. Without a status it is one that may pass. */
+export function problemIn(json: string): ProblemError {
+  let body: unknown = null;
+  try {
+    body = JSON.parse(json);
+  } catch {
+    // Not JSON: the stream ended for an unknown reason.
+  }
+  const { code, detail, status } = fieldsOf(body);
+  return new ProblemError(code ?? "UNAVAILABLE", status ?? 503, detail ?? "");
+}
+
+function fieldsOf(body: unknown): { code?: string; detail?: string; status?: number } {
+  const problem = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+  const { code, detail, status } = problem;
+  return {
+    ...(typeof code === "string" && { code }),
+    ...(typeof detail === "string" && { detail }),
+    ...(typeof status === "number" && { status }),
+  };
 }
 
 function retryAfter(headers: Headers): number | null {

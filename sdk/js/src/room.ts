@@ -1,6 +1,6 @@
-import { Following } from "./following.js";
+import { Following, type FollowOptions } from "./following.js";
 import { problemOf } from "./problem.js";
-import type { Line, Ticket } from "./wire.js";
+import type { Line, PageTexts, Ticket } from "./wire.js";
 
 /** Longer than the longest answer that is held back (30 s). */
 const PATIENCE_MS = 40_000;
@@ -20,18 +20,24 @@ interface Asked {
   token?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Whether the answer is a stream, which may last. */
+  lasts?: boolean;
+  /** Whether a cache may answer: what is equal for all people. */
+  cacheable?: boolean;
 }
 
 /** One item's waiting room. Tokens travel in a header, so that no log or history keeps them. */
 export class WaitingRoom {
   readonly itemId: string;
   readonly #line: string;
+  readonly #page: string;
   readonly #fetch: typeof fetch;
   #clockOffsetMs = 0;
 
   constructor({ itemId, baseUrl = "", fetch: own }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
+    this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
     this.#fetch = own ?? ((...args) => fetch(...args));
   }
 
@@ -54,19 +60,26 @@ export class WaitingRoom {
 
   /** What everybody may know about the line. */
   async line(): Promise<Line> {
-    return (await this.#ask("", {})).json() as Promise<Line>;
+    return (await this.#ask("", { cacheable: true })).json() as Promise<Line>;
+  }
+
+  /** The operator's texts on the waiting page. */
+  async page(signal?: AbortSignal): Promise<PageTexts> {
+    const asked = { cacheable: true, ...(signal && { signal }) };
+    return (await this.#send(this.#page, asked)).json() as Promise<PageTexts>;
   }
 
   /** Tells about a ticket until it ends or `stop` is called. Listen to its events at once. */
-  follow(ticket: Ticket | string): Following {
-    return new Following(this, typeof ticket === "string" ? ticket : ticket.token);
+  follow(ticket: Ticket | string, options: FollowOptions = {}): Following {
+    return new Following(this, typeof ticket === "string" ? ticket : ticket.token, options);
   }
 
-  /** An open stream of events. */
-  async stream(token: string, lastEventId: string, signal: AbortSignal): Promise<Response> {
+  /** An open stream of events. `page` is the revision of the page's texts that are shown, if a page is. */
+  async stream(token: string, lastEventId: string, signal: AbortSignal, page?: string): Promise<Response> {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (lastEventId) headers["last-event-id"] = lastEventId;
-    return this.#ask("/me/events", { token, headers, signal });
+    const query = page === undefined ? "" : `?page=${encodeURIComponent(page)}`;
+    return this.#ask(`/me/events${query}`, { token, headers, signal, lasts: true });
   }
 
   /** The server's time in milliseconds: people's clocks are often wrong, passes end on time. */
@@ -74,11 +87,16 @@ export class WaitingRoom {
     return Date.now() + this.#clockOffsetMs;
   }
 
-  async #ask(path: string, { method = "GET", token, headers = {}, signal }: Asked): Promise<Response> {
+  #ask(path: string, asked: Asked): Promise<Response> {
+    return this.#send(this.#line + path, asked);
+  }
+
+  async #send(address: string, { method = "GET", token, headers = {}, signal, lasts, cacheable }: Asked): Promise<Response> {
     const given = token ? { ...headers, authorization: `Bearer ${token}` } : headers;
-    const limit = path === "/me/events" ? signal : within(PATIENCE_MS, signal);
-    const init: RequestInit = { method, headers: given, cache: "no-store", ...(limit && { signal: limit }) };
-    const answer = await this.#fetch(this.#line + path, init);
+    const limit = lasts ? signal : within(PATIENCE_MS, signal);
+    const cache = cacheable ? "default" : "no-store";
+    const init: RequestInit = { method, headers: given, cache, ...(limit && { signal: limit }) };
+    const answer = await this.#fetch(address, init);
     this.#setClock(answer.headers.get("date"));
     if (!answer.ok) throw await problemOf(answer);
     return answer;

@@ -1,5 +1,6 @@
+import { problemIn } from "./problem.js";
 import { EventParser, type StreamMemory } from "./sse.js";
-import type { Ticket } from "./wire.js";
+import type { PageTexts, Ticket } from "./wire.js";
 
 /** Beyond the server's heartbeats, which come every 15 s. */
 const SILENCE_MS = 40_000;
@@ -13,11 +14,17 @@ export class StreamUnusable extends Error {
   }
 }
 
-/** Hands on tickets until the stream ends, falls silent or is stopped. */
+/** What a stream carries. */
+export interface StreamListener {
+  ticket(ticket: Ticket): void;
+  page(page: PageTexts): void;
+}
+
+/** Hands on events until the stream ends, falls silent or is stopped. Throws the problem that a stream ends with. */
 export async function readStream(
   answer: Response,
   memory: StreamMemory,
-  heard: (ticket: Ticket) => void,
+  listener: StreamListener,
   signal: AbortSignal,
 ): Promise<void> {
   const isStream = answer.headers.get("content-type")?.startsWith("text/event-stream");
@@ -33,7 +40,9 @@ export async function readStream(
       if (piece === "silent" && first) throw new StreamUnusable(true);
       if (piece === "silent" || piece.done) return;
       for (const event of parser.push(piece.value)) {
-        if (event.name === "ticket") heard(JSON.parse(event.data) as Ticket);
+        if (event.name === "ticket") listener.ticket(JSON.parse(event.data) as Ticket);
+        else if (event.name === "page") listener.page(JSON.parse(event.data) as PageTexts);
+        else if (event.name === "problem") throw problemIn(event.data);
       }
     }
   } finally {

@@ -9,7 +9,8 @@ export type Status =
   | "ABANDONED"
   | "REPLACED";
 
-export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING";
+/** A newer server may send states that are not listed here: show them as a line that does not move. */
+export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD" | (string & {});
 
 /** When the turn will probably come, in seconds: for half of the people sooner than `p50`. */
 export interface Eta {
@@ -44,6 +45,15 @@ export interface Line {
   waitingCount: number;
   enteredCount: number;
   admittedPerSecond: number;
+}
+
+/** The texts that the operator put on the waiting page. */
+export interface PageTexts {
+  /** Names this version of the texts. */
+  revision: string;
+  /** The name on the page. */
+  name: string;
+  message: string | null;
 }
 
 /** Whether nothing can follow. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Connection, Following, ProblemError, Ticket } from "../src/index.js";
-import { json, problem, room, stream, ticket } from "./server.js";
+import { json, problem, room, say, stream, ticket } from "./server.js";
 
 const DONE = ticket({ status: "COMPLETED", position: 0 });
 
@@ -98,4 +98,61 @@ test("stopping is silent and closes the connection", async (context) => {
     });
   });
   await closed;
+});
+
+test("the problem that a stream ends with is the final one, without another request", async (context) => {
+  let asked = 0;
+  const line = await room(context, (_, response) => {
+    asked++;
+    stream(response)(ticket());
+    say(response, "problem", { status: 410, code: "LINE_RESTARTED", detail: "the line was reset" });
+    response.end();
+  });
+  const events = await story(line.follow(ticket()));
+  assert.deepEqual([events, asked], [["live", "WAITING 5", "LINE_RESTARTED"], 1]);
+});
+
+test("a stream that ends with a problem that passes is opened again", async (context) => {
+  let asked = 0;
+  const line = await room(context, (_, response) => {
+    const tell = stream(response);
+    if (++asked > 1) return tell(DONE);
+    say(response, "problem", { status: 503, code: "UNAVAILABLE", detail: "the store is unreachable" });
+  });
+  assert.deepEqual(await story(line.follow(ticket())), ["live", "lost", "live", "COMPLETED 0", "end"]);
+});
+
+test("changed texts of the page come over the stream, and once", async (context) => {
+  const addresses: unknown[] = [];
+  const line = await room(context, (request, response) => {
+    addresses.push(request.url?.split("/me/")[1]);
+    const tell = stream(response);
+    const texts = { revision: "two", name: "Concert", message: "Doors open at 8." };
+    say(response, "page", texts);
+    say(response, "page", texts);
+    if (addresses.length > 1) tell(DONE);
+    else response.end();
+  });
+  const messages: unknown[] = [];
+  const following = line.follow(ticket(), { page: "one" });
+  following.on("page", ({ message }) => messages.push(message));
+  await story(following);
+  assert.deepEqual(messages, ["Doors open at 8."]);
+  assert.deepEqual(addresses, ["events?page=one", "events?page=two"], "a new stream says what is shown");
+});
+
+test("changed texts of the page come with polls, too, and only to pages", async (context) => {
+  let [polls, texts] = [0, 0];
+  const line = await room(context, (request, response) => {
+    if (request.url === "/wait/concert/page.json") json(response, { revision: "two", name: "", message: `${++texts}` });
+    else if (request.url?.endsWith("/me")) json(response, ++polls % 3 ? ticket() : DONE);
+    else response.writeHead(500).end();
+  });
+  const messages: unknown[] = [];
+  const following = line.follow(ticket(), { page: "one", streams: false });
+  following.on("page", ({ message }) => messages.push(message));
+  assert.equal((await story(following)).at(-1), "end");
+  assert.deepEqual([messages, texts], [["1"], 2]);
+  await story(line.follow(ticket(), { streams: false }));
+  assert.equal(texts, 2);
 });

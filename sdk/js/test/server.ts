@@ -53,3 +53,8 @@ export function stream(response: ServerResponse): (ticket: Ticket, id?: string) 
   return (ticket, id = "x") =>
     void response.write(`id: ${id}\nevent: ticket\ndata: ${JSON.stringify(ticket)}\n\n`);
 }
+
+/** An event of any name in a stream that has begun. */
+export function say(response: ServerResponse, name: string, data: unknown): void {
+  response.write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
+}

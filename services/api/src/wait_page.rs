@@ -54,6 +54,8 @@ pub(crate) struct Page<'a> {
     pub(crate) item: Option<&'a ItemId>,
     pub(crate) name: &'a str,
     pub(crate) look: &'a Look,
+    /// The revision of its texts; empty if the item is not known.
+    pub(crate) revision: &'a str,
     pub(crate) standing: Standing,
 }
 
@@ -73,6 +75,7 @@ impl Page<'_> {
             ("lang", self.language.tag().to_owned()),
             ("item", self.item.map(|item| escape(item.as_str())).unwrap_or_default()),
             ("version", VERSION.clone()),
+            ("revision", self.revision.to_owned()),
             ("title", title),
             ("head", self.head()),
             ("logo", logo.unwrap_or_default()),
@@ -122,8 +125,15 @@ mod tests {
     fn page(name: &str, language: Language) -> String {
         let item = ItemId::parse("concert").unwrap();
         let look = Look::default();
-        Page { language, item: Some(&item), name, look: &look, standing: Standing::Outside }
-            .render()
+        Page {
+            language,
+            item: Some(&item),
+            name,
+            look: &look,
+            revision: "",
+            standing: Standing::Outside,
+        }
+        .render()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The JSON of the contract: what goes over the wire, and the source of the published schemas.
 
 mod entry;
+mod page;
 mod ticket;
 
 use daegi_domain::{ItemId, ItemName, LineState, UserId};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use entry::{Complete, Completed, Reason, Verdict, Verify};
+pub(crate) use page::{PageTexts, StreamQuery};
 pub(crate) use ticket::Ticket;
 
 /// Who wants to join. May be left out where the `user-id` header says it.

@@ -5,21 +5,25 @@ import { Chime } from "./chime.js";
 import { browserShelf, newUserId, Places } from "./place.js";
 import type { Scene } from "./scene.js";
 import { Speaker } from "./speaker.js";
+import { Tabs } from "./tabs.js";
 import { Turn } from "./turn.js";
 import { View } from "./view.js";
 import { Visit } from "./visit.js";
 import { fill, type Words } from "./words.js";
 
-const { item = "", name = "" } = document.documentElement.dataset;
+const { item = "", revision = "" } = document.documentElement.dataset;
+let { name = "" } = document.documentElement.dataset;
 const words = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Words;
 const room = new WaitingRoom({ itemId: item });
 const places = new Places(item, browserShelf(), newUserId);
 const [view, chime] = [new View(), new Chime()];
 const speaker = new Speaker((text) => view.say(text), words.place);
 const turn = new Turn(room, view, chime, words);
+let shown: Scene | null = null;
 
-const visit = new Visit(room, places, words, {
+const visit = new Visit(room, places, new Tabs(room, revision), words, {
   scene(scene, ticket, done) {
+    shown = scene;
     view.show(scene, done);
     speaker.show(scene);
     document.title = titleOf(scene);
@@ -32,6 +36,11 @@ const visit = new Visit(room, places, words, {
     if (isLost) view.say(words.lost);
   },
   notice: (text) => view.notice(text),
+  page(page) {
+    name = page.name;
+    if (view.page(page) && page.message) view.say(page.message);
+    if (shown) document.title = titleOf(shown);
+  },
 });
 
 function titleOf({ kind, headline, place }: Scene): string {
@@ -51,7 +60,4 @@ window.addEventListener("storage", ({ key }) => {
   if (key === places.key) visit.adopt();
 });
 
-// Two tabs that open at once join once, where the browser can see to it.
-if (navigator.locks && !places.current.token) void navigator.locks.request(places.key, () => visit.begin());
-else void visit.begin();
-
+void visit.begin();

@@ -38,8 +38,11 @@ function stillness(state: LineState, words: Words): { headline: string; text: st
       return { headline: words.disabledHead, text: words.disabledText };
     case "RECOVERING":
       return { headline: words.recoveringHead, text: words.recoveringText };
-    default:
+    case "PAUSED":
       return { headline: words.pausedHead, text: words.pausedText };
+    default:
+      // `HELD`, and every state of a newer server.
+      return { headline: words.heldHead, text: words.heldText };
   }
 }
 
@@ -54,17 +57,33 @@ function ended(status: Status, words: Words): Scene {
   return { kind: "ended", headline, text };
 }
 
-/** For somebody who could not join, by the code of the problem. */
-export function outside(code: string, words: Words): Scene {
+/** States in which a line takes no newcomers. Every other state is worth an attempt to join. */
+const CLOSED_STATES: Record<string, string> = { SOLD_OUT: "SOLD_OUT", DISABLED: "QUEUE_DISABLED", SCHEDULED: "NOT_OPEN_YET", CLOSED: "LINE_CLOSED" };
+
+/** The code that a join would get in this state; `null` if it may succeed. */
+export const refusalIn = (state: LineState): string | null => CLOSED_STATES[state] ?? null;
+
+/** For a person who could not join, by the code and the status of the problem; 0 if the server did not answer. */
+export function outside(code: string, status: number, words: Words): Scene {
   switch (code) {
     case "SOLD_OUT":
       return { kind: "outside", headline: words.soldOutHead, text: words.soldOutOutside };
     case "QUEUE_DISABLED":
+    case "NOT_OPEN_YET":
+    case "LINE_CLOSED":
       return { kind: "outside", headline: words.disabledHead, text: words.disabledOutside };
     case "ITEM_NOT_FOUND":
     case "INVALID_REQUEST":
       return { kind: "missing", headline: words.missingHead, text: words.missingText };
+    case "LINE_FULL":
+      return { kind: "outside", headline: words.fullHead, text: words.fullText };
+    case "STORE_FULL":
+      return { kind: "outside", headline: words.busyHead, text: words.busyText };
+    case "RATE_LIMITED":
+      return { kind: "outside", headline: words.limitedHead, text: words.limitedText };
     default:
-      return { kind: "outside", headline: words.troubleHead, text: words.troubleText };
+      return status >= 400 && status < 500
+        ? { kind: "outside", headline: words.refusedHead, text: words.refusedText }
+        : { kind: "outside", headline: words.troubleHead, text: words.troubleText };
   }
 }

@@ -1,5 +1,6 @@
 // The page itself: writes what a scene says into it, and nothing else.
 
+import type { PageTexts } from "../../../sdk/js/src/index.js";
 import type { Scene } from "./scene.js";
 import { clock } from "./words.js";
 
@@ -64,6 +65,12 @@ export class View {
     if (ms !== null) write(byId("countdown"), clock(ms));
   }
 
+  /** The operator's texts. Returns whether the message is another one than before. */
+  page({ name, message }: PageTexts): boolean {
+    write(byId("name"), name);
+    return write(byId("message"), message ?? "");
+  }
+
   notice(text: string): void {
     write(byId("notice"), text);
   }
@@ -85,6 +92,8 @@ export class View {
   }
 }
 
-function write(element: HTMLElement, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
+function write(element: HTMLElement, text: string): boolean {
+  const changes = element.textContent !== text;
+  if (changes) element.textContent = text;
+  return changes;
 }

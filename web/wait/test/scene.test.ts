@@ -34,6 +34,8 @@ test("a line that stands still says why, and keeps the place", () => {
     ["SOLD_OUT", "Sold out"],
     ["DISABLED", "The line is closed"],
     ["RECOVERING", "One moment, please"],
+    ["HELD", "Entry is on hold"],
+    ["A_STATE_OF_TOMORROW", "Entry is on hold"],
   ] as const) {
     const scene = sceneOf({ ...TICKET, lineState, etaSeconds: null }, words);
     assert.deepEqual([scene.kind, scene.headline, scene.place?.position], ["still", headline, 4]);
@@ -48,9 +50,22 @@ test("every end has its own words", () => {
 });
 
 test("whoever cannot join is told why", () => {
-  assert.equal(outside("SOLD_OUT", words).headline, "Sold out");
-  assert.equal(outside("ITEM_NOT_FOUND", words).kind, "missing");
-  assert.equal(outside("UNAVAILABLE", words).kind, "outside");
+  for (const [code, status, headline] of [
+    ["SOLD_OUT", 409, "Sold out"],
+    ["QUEUE_DISABLED", 409, "The line is closed"],
+    ["LINE_FULL", 429, "The line is full"],
+    ["STORE_FULL", 503, "Very busy right now"],
+    ["RATE_LIMITED", 429, "Too many requests"],
+    ["UNAVAILABLE", 503, "We will be right back"],
+    ["", 0, "We will be right back"],
+    ["A_CODE_OF_TOMORROW", 403, "You could not join the line"],
+    ["A_CODE_OF_TOMORROW", 503, "We will be right back"],
+  ] as const) {
+    const scene = outside(code, status, words);
+    assert.deepEqual([scene.kind, scene.headline], ["outside", headline], code);
+    assert.ok(scene.text);
+  }
+  assert.equal(outside("ITEM_NOT_FOUND", 404, words).kind, "missing");
 });
 
 test("times are told in words, as the server tells them", () => {

@@ -9,11 +9,13 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use daegi_runtime::http::QueryParams;
 use futures_util::stream;
 use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::room::{Follower, Kind, News, Presented, Room};
+use crate::wire::StreamQuery;
 
 /// When a client whose stream broke off comes back, in milliseconds.
 const RECONNECT_MS: std::ops::RangeInclusive<u64> = 1_000..=3_000;
@@ -28,10 +30,11 @@ const CLOSE_TIME: Duration = Duration::from_secs(1);
 pub(crate) async fn events(
     State(room): State<Arc<Room>>,
     presented: Presented,
+    QueryParams(StreamQuery { page }): QueryParams<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
-    let follower = room.follow(presented, Kind::Events, last.to_owned()).await?;
+    let follower = room.follow(presented, Kind::Events, last.to_owned(), page).await?;
     // Polled only when the connection has room: a slow reader skips what is in between.
     let told = stream::unfold(follower, |mut follower| async {
         let text = event(follower.next().await?);
@@ -57,6 +60,11 @@ fn event(news: News) -> Bytes {
             let json = serde_json::to_string(&ticket).unwrap_or_default();
             format!("id: {id}\nevent: ticket\ndata: {json}\n\n")
         }
+        News::Page(page) => {
+            // Without an id: `Last-Event-ID` names the last ticket event.
+            let json = serde_json::to_string(&*page).unwrap_or_default();
+            format!("event: page\ndata: {json}\n\n")
+        }
         News::ComeBack(ms) => format!("retry: {ms}\n\n"),
         News::Heartbeat | News::Lost(_) => ":\n\n".to_owned(),
     };
@@ -70,7 +78,7 @@ pub(crate) async fn socket(
     upgrade: std::result::Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response> {
     let upgrade = upgrade.map_err(|_| Error::invalid("this address speaks WebSocket only"))?;
-    let follower = room.follow(presented, Kind::Socket, String::new()).await?;
+    let follower = room.follow(presented, Kind::Socket, String::new(), None).await?;
     // Small buffers: there are many sockets, and little is said in each.
     let upgrade = upgrade
         .read_buffer_size(MAX_HEARD)
@@ -105,7 +113,8 @@ fn message(news: Option<News>) -> std::result::Result<Message, CloseFrame> {
         Some(News::Ticket { ticket, .. }) => {
             Ok(Message::Text(serde_json::to_string(&ticket).unwrap_or_default().into()))
         }
-        Some(News::Heartbeat) => Ok(Message::Ping(Bytes::new())),
+        // A socket has no page: it is opened without a revision.
+        Some(News::Heartbeat | News::Page(_)) => Ok(Message::Ping(Bytes::new())),
         Some(News::ComeBack(ms)) => Err(goodbye(close_code::RESTART, format!("retry={ms}"))),
         Some(News::Lost(error)) => Err(goodbye(close_code::POLICY, error.code().to_string())),
         None => Err(goodbye(close_code::NORMAL, "the ticket has ended".to_owned())),

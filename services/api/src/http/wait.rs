@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::{RawQuery, State};
 use axum::http::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION,
@@ -15,6 +16,7 @@ use super::presented::{OfItem, Traced};
 use crate::error::{Error, Result};
 use crate::room::{Face, Presented, Room};
 use crate::wait_page::{self, Page, Standing};
+use crate::wire::PageTexts;
 
 /// Everything the page uses is its own. Pictures are part of the page.
 const OWN_ONLY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -49,6 +51,7 @@ pub(crate) async fn page(
             .as_ref()
             .map_or_else(|| item.as_ref().map_or("", ItemId::as_str), |face| face.name.as_str()),
         look: face.as_ref().map_or(&plain, |face| &face.look),
+        revision: face.as_ref().map_or("", |face| face.page.revision.as_str()),
         standing,
     };
     let mut answer = (status, page_headers(), page.render()).into_response();
@@ -116,6 +119,15 @@ pub(crate) async fn look(
     let accent = room.face(&item).await?.look.accent;
     let headers = [(CONTENT_TYPE, CSS), (CACHE_CONTROL, "public, max-age=60")];
     Ok((headers, accent.map(wait_page::style_of).unwrap_or_default()))
+}
+
+/// `GET /wait/{itemId}/page.json`: for pages that poll; a stream sends the event `page`.
+pub(crate) async fn texts(
+    State(room): State<Arc<Room>>,
+    OfItem(item): OfItem,
+) -> Result<impl IntoResponse> {
+    let page = room.face(&item).await?.page;
+    Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(PageTexts::clone(&page))))
 }
 
 /// `GET /wait.js`

@@ -9,6 +9,7 @@ use super::core::Context;
 use super::seen::Pages;
 use crate::error::Result;
 use crate::patience::in_time;
+use crate::wire::PageTexts;
 
 /// Reads a line from the store, and remembers how far: what happened in its middle comes once.
 ///
@@ -57,6 +58,7 @@ impl Reader {
                     reclaimed: Arc::clone(&self.reclaimed),
                     as_of,
                     pages: Arc::clone(&self.pages),
+                    page: Arc::new(PageTexts::new(&line.item)),
                     line,
                 }));
             }

@@ -6,6 +6,7 @@ use daegi_store::LineSnapshot;
 use tokio::time::Instant;
 
 use super::seen::Pages;
+use crate::wire::PageTexts;
 
 /// What was known of a line at one moment. Never changed, only replaced.
 pub(crate) struct View {
@@ -24,6 +25,8 @@ pub(crate) struct View {
     /// When the store was asked: everything before that moment is in here.
     pub(super) as_of: Instant,
     pub(super) pages: Arc<Pages>,
+    /// The operator's texts on the waiting page.
+    pub(crate) page: Arc<PageTexts>,
 }
 
 /// What a view says about a number.
@@ -85,6 +88,6 @@ impl View {
             let fronts = (line.valid_from, line.front, line.frontier);
             (fronts, line.returning, view.departed.len(), view.reclaimed.len(), view.state)
         };
-        shown(self) != shown(other)
+        shown(self) != shown(other) || self.page != other.page
     }
 }

@@ -4,7 +4,7 @@ use schemars::json_schema;
 
 use super::{Answer, Operation, Parameter, schema_of};
 use crate::http::{entry, live, queue, reading, wait};
-use crate::wire::{Complete, Completed, Join, Line, Ticket, Verdict, Verify, Wait};
+use crate::wire::{Complete, Completed, Join, Line, PageTexts, Ticket, Verdict, Verify, Wait};
 
 const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
@@ -50,6 +50,14 @@ const LAST_EVENT: Parameter = Parameter {
     schema: schema_of::<String>,
 };
 
+const PAGE: Parameter = Parameter {
+    name: "page",
+    place: "query",
+    required: false,
+    about: "The `revision` of the waiting page's texts that the client shows. The stream sends an event named `page` with the JSON of `/wait/{itemId}/page.json` whenever the texts are other ones. Without it no such event is sent.",
+    schema: schema_of::<String>,
+};
+
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until it makes sense to ask again; while waiting only.")];
 const ANY_TICKET: [Code; 6] = [
@@ -64,7 +72,7 @@ const ANY_TICKET: [Code; 6] = [
 /// Every route of the api, in the order in which a reader should meet them.
 pub(crate) fn operations() -> Vec<Operation> {
     let people = [join(), poll(), events(), socket(), leave(), line()];
-    let page = [wait_page(), wait_join(), wait_look(), wait_script(), wait_style()];
+    let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
     let reading = [jwks(), document(), docs(), style()];
     people.into_iter().chain([verify(), complete()]).chain(page).chain(reading).collect()
 }
@@ -92,7 +100,7 @@ fn poll() -> Operation {
 fn events() -> Operation {
     Operation::new(("get", EVENTS), ("events", "Follow a ticket as server-sent events"), live::events)
         .about("Events named `ticket` whose data is the JSON of a poll: the first at once, then whenever it changes. A comment comes every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: come back then, the place is kept.")
-        .with([ITEM, TOKEN, LAST_EVENT, USER])
+        .with([ITEM, TOKEN, LAST_EVENT, PAGE, USER])
         .answers(media("The stream.", "text/event-stream"))
         .fails(ANY_TICKET)
 }
@@ -165,6 +173,15 @@ fn wait_look() -> Operation {
     Operation::new(("get", path), ("waitLook", "The item's own colours"), wait::look)
         .with([ITEM])
         .answers(media("A style sheet.", "text/css"))
+        .fails([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_texts() -> Operation {
+    let path = "/wait/{itemId}/page.json";
+    Operation::new(("get", path), ("waitTexts", "The operator's texts on the page"), wait::texts)
+        .about("For pages that poll. A stream that was opened with `page` sends the same JSON as an event named `page`.")
+        .with([ITEM])
+        .answers(json(200, "The texts.", schema_of::<PageTexts>))
         .fails([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
 }
 

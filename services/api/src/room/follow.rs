@@ -41,6 +41,8 @@ pub(crate) enum Kind {
 pub(crate) enum News {
     /// The ticket as it is now. People with the same id have been told the same.
     Ticket { id: String, ticket: Box<wire::Ticket> },
+    /// The operator changed the texts of the waiting page.
+    Page(Arc<wire::PageTexts>),
     /// Nothing new, but we are still here.
     Heartbeat,
     /// This pod closes: come back after so many milliseconds.
@@ -61,6 +63,8 @@ pub(crate) struct Follower {
     /// What there is to tell at once.
     first: Option<Sight>,
     told: Told,
+    /// The revision of the page's texts that the client shows; `None` if it shows no page.
+    page: Option<String>,
     /// When to look again, whether the line moves or not.
     look_at: Instant,
     looked_at: Instant,
@@ -86,12 +90,14 @@ struct Counted {
 }
 
 impl Room {
-    /// Begins to tell somebody about their ticket. `last` is the id of what they heard last.
+    /// Begins to tell somebody about their ticket. `last` is the id of what they heard last,
+    /// `page` the revision of the page's texts that they see, if they see a page.
     pub(crate) async fn follow(
         self: &Arc<Self>,
         presented: Presented,
         kind: Kind,
         last: String,
+        page: Option<String>,
     ) -> Result<Follower> {
         let ticket = self.believe(&presented)?;
         let counted = self.count(kind)?;
@@ -110,6 +116,7 @@ impl Room {
             ends,
             first: Some(first),
             told,
+            page,
             look_at: now,
             looked_at: now,
             spoke_at: now,
@@ -148,6 +155,9 @@ impl Follower {
     /// Somebody who comes back and knows it all already is only greeted.
     fn begin(&mut self, first: Sight) -> News {
         self.look_at = Instant::now() + self.rest(&first);
+        if self.has_stale_page(&first) {
+            self.look_at = Instant::now();
+        }
         if first.id() == self.told.id {
             self.remember(&first);
             return News::Heartbeat;
@@ -198,6 +208,13 @@ impl Follower {
 
     /// Whether what is seen is worth telling now.
     fn weigh(&mut self, sight: &Sight, silent: bool) -> Option<News> {
+        if self.has_stale_page(sight) {
+            // The ticket may have changed as well: look again right after the page is sent.
+            self.look_at = Instant::now();
+            let page = Arc::clone(&sight.view.page);
+            self.page = Some(page.revision.clone());
+            return Some(News::Page(page));
+        }
         let waits = sight.found.is_waiting();
         let turned = self.told.found.map(Found::status) != Some(sight.found.status())
             || (waits && self.told.state != sight.view.state);
@@ -222,6 +239,11 @@ impl Follower {
             return Some(self.tell(sight));
         }
         silent.then_some(News::Heartbeat)
+    }
+
+    /// Whether the client shows a page whose texts are not the ones of `sight`.
+    fn has_stale_page(&self, sight: &Sight) -> bool {
+        self.page.as_ref().is_some_and(|shown| *shown != sight.view.page.revision)
     }
 
     fn tell(&mut self, sight: &Sight) -> News {

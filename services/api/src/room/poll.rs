@@ -27,6 +27,7 @@ pub(crate) struct Face {
     pub(crate) name: ItemName,
     pub(crate) look: Look,
     pub(crate) state: LineState,
+    pub(crate) page: Arc<wire::PageTexts>,
 }
 
 impl Sight {
@@ -89,7 +90,12 @@ impl Room {
     pub(crate) async fn face(&self, item: &ItemId) -> Result<Face> {
         let view = in_a_second(async { self.lines.view(item).await?.fresh().await }).await?;
         let item = &view.line.item;
-        Ok(Face { name: item.name.clone(), look: item.policy.page.clone(), state: view.state })
+        Ok(Face {
+            name: item.name.clone(),
+            look: item.policy.page.clone(),
+            state: view.state,
+            page: Arc::clone(&view.page),
+        })
     }
 
     pub(super) async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {

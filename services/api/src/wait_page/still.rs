@@ -35,11 +35,10 @@ pub(super) fn render(page: &Page<'_>) -> String {
     let words = words::words(page.language);
     let content = match &page.standing {
         Standing::Outside => {
-            let text = page.look.message.as_deref().unwrap_or(words.get("joinText"));
             format!(
                 "<h1>{}</h1><p>{}</p>{}",
                 escape(page.look.title.as_deref().unwrap_or(page.name)),
-                escape(text),
+                escape(words.get("joinText")),
                 form(words, "join"),
             )
         }
@@ -49,7 +48,11 @@ pub(super) fn render(page: &Page<'_>) -> String {
         Standing::Missing => told(words, "missingHead", "missingText"),
         Standing::Trouble => told(words, "troubleHead", "troubleText"),
     };
-    format!("<div class=\"still\">{content}</div>")
+    let message = page.look.message.as_deref().map(|message| {
+        let text = escape(message);
+        format!("<p class=\"message\">{text}</p>")
+    });
+    format!("<div class=\"still\">{content}{}</div>", message.unwrap_or_default())
 }
 
 fn holds(ticket: &Ticket, words: &Words) -> String {

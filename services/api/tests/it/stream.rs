@@ -24,9 +24,17 @@ pub(crate) struct Said {
 
 impl World {
     pub(crate) async fn listen(&self, item: &str, token: &str, last: Option<&str>) -> Stream {
-        let uri = format!("{}/events", ticket(item, token));
+        self.listen_at(&format!("{}/events", ticket(item, token)), last).await
+    }
+
+    /// The same for a client that shows the waiting page with texts of this revision.
+    pub(crate) async fn listen_with_page(&self, item: &str, token: &str, page: &str) -> Stream {
+        self.listen_at(&format!("{}/events?page={page}", ticket(item, token)), None).await
+    }
+
+    async fn listen_at(&self, uri: &str, last: Option<&str>) -> Stream {
         let headers: Vec<_> = last.map(|id| ("last-event-id", id)).into_iter().collect();
-        let answer = self.raw(request(Method::GET, &uri, &headers, "")).await;
+        let answer = self.raw(request(Method::GET, uri, &headers, "")).await;
         assert_eq!(answer.status(), 200);
         assert_eq!(answer.headers()["content-type"], "text/event-stream");
         assert_eq!(answer.headers()["cache-control"], "no-store");

@@ -160,6 +160,12 @@ async fn a_line_that_stands_still_says_why() {
     daegi_testkit::eventually(crate::harness::SOON, "sold out", sold_out).await;
     let outside = world.page("concert", &[]).await;
     assert!(outside.text.contains("<h1>Sold out</h1>"));
+    world.put("concert", 0, true, with_message("More on Friday.")).await;
+    let with_message = async || {
+        let page = world.page("concert", &[("cookie", &cookie)]).await;
+        page.text.contains("<p class=\"message\">More on Friday.</p></div>").then_some(())
+    };
+    daegi_testkit::eventually(crate::harness::SOON, "the message", with_message).await;
     world.end().await;
 }
 
@@ -182,5 +188,58 @@ async fn an_item_may_look_its_own_way() {
     assert!(page.contains("href=\"/wait/concert/look.css\"") && !page.contains("<Friday>"));
     let style = world.get("/wait/concert/look.css").await;
     assert!(style.text.starts_with(":root{--accent:#0a3d91;"), "{}", style.text);
+    world.end().await;
+}
+
+fn with_message(message: &str) -> Option<Policy> {
+    let page = Look { message: Some(message.into()), ..Look::default() };
+    Some(Policy { page, ..Policy::default() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_message_reaches_open_streams_within_two_seconds() {
+    let world = World::with_item("concert").await;
+    let kim = world.token("concert", "kim").await;
+    let texts = world.get("/wait/concert/page.json").await.json();
+    assert!(texts["message"].is_null(), "{texts}");
+    let revision = texts["revision"].as_str().unwrap();
+    let html = world.page("concert", &[]).await.text;
+    assert!(html.contains(&format!("data-revision=\"{revision}\"")));
+    let mut page = world.listen_with_page("concert", &kim, revision).await;
+    let mut api = world.listen("concert", &kim, None).await;
+    assert_eq!(page.ticket().await["position"], 1, "the texts are the ones that are shown");
+    api.ticket().await;
+    let began = tokio::time::Instant::now();
+    world.put("concert", 5, true, with_message("Doors open at 8.")).await;
+    let changed = page.said().await.unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_secs(2), "{:?}", began.elapsed());
+    assert_eq!((changed.name.as_deref(), changed.id), (Some("page"), None));
+    assert_eq!(changed.data.unwrap()["message"], "Doors open at 8.");
+    world.put("concert", 0, true, with_message("Doors open at 8.")).await;
+    assert_eq!(page.ticket().await["lineState"], "SOLD_OUT", "and then tickets as before");
+    assert_eq!(api.ticket().await["lineState"], "SOLD_OUT", "other clients get tickets only");
+    drop((page, api));
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_missed_a_change_gets_it_when_it_opens_its_stream() {
+    let world = World::with_item("concert").await;
+    world.put("concert", 5, true, with_message("Doors open at 8.")).await;
+    let kim = world.token("concert", "kim").await;
+    let mut page = world.listen_with_page("concert", &kim, "older").await;
+    page.ticket().await;
+    let changed = page.said().await.unwrap();
+    assert_eq!(changed.name.as_deref(), Some("page"));
+    assert_eq!(changed.data.unwrap()["message"], "Doors open at 8.");
+    drop(page);
+    let calls = world.store.calls("snapshot");
+    for _ in 0..100 {
+        assert_eq!(
+            world.get("/wait/concert/page.json").await.header("cache-control"),
+            "public, max-age=1"
+        );
+    }
+    assert!(world.store.calls("snapshot") - calls <= 1, "texts cost the store nothing");
     world.end().await;
 }

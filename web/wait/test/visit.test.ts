@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { mock, test, type TestContext } from "node:test";
+import { type Line, type LineState, type PageTexts, ProblemError, type Ticket } from "../../../sdk/js/src/index.js";
+import { Places } from "../src/place.js";
+import { Visit } from "../src/visit.js";
+import type { Words } from "../src/words.js";
+
+const words = JSON.parse(readFileSync("words/en.json", "utf8")) as Words;
+const refused = (code: string, status: number, retryAfterMs: number | null = null) => new ProblemError(code, status, code, retryAfterMs);
+
+/** A person at a line whose answers a test decides, with a clock of its own. */
+function person(context: TestContext, join: () => Ticket, state: () => LineState) {
+  mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
+  context.after(() => mock.timers.reset());
+  const [joins, looks, headlines, messages] = [[] as number[], [] as number[], [] as string[], [] as unknown[]];
+  const room = {
+    async join() {
+      joins.push(Date.now());
+      return join();
+    },
+    async line() {
+      looks.push(Date.now());
+      return { lineState: state() } as Line;
+    },
+    page: async () => ({ revision: "1", name: "", message: "Soon." }),
+    leave: async () => {},
+  };
+  const tabs = { follow: () => ({ on: () => () => {}, stop() {} }), alone: (_: string, work: () => Promise<void>) => work() };
+  const places = new Places("concert", null, () => "kim");
+  const stage = {
+    scene: ({ headline }: { headline: string }) => headlines.push(headline),
+    lost() {},
+    notice() {},
+    page: ({ message }: PageTexts) => messages.push(message),
+  };
+  const visit = new Visit(room, places, tabs, words, stage);
+  /** Lets time pass, with everything that becomes due meanwhile. */
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      mock.timers.tick(1_000);
+      for (let step = 0; step < 20; step++) await Promise.resolve();
+    }
+  };
+  return { visit, pass, joins, looks, headlines, messages };
+}
+
+const ticket = () => ({ token: "t", status: "WAITING", position: 1, waitingCount: 1, lineState: "OPEN", etaSeconds: null }) as Ticket;
+
+test("a page at a closed line joins once, then looks rarely, and joins when the line opens", async (context) => {
+  let state: LineState = "DISABLED";
+  const { visit, pass, joins, looks, headlines, messages } = person(
+    context,
+    () => {
+      if (state === "DISABLED") throw refused("QUEUE_DISABLED", 409);
+      return ticket();
+    },
+    () => state,
+  );
+  await visit.begin();
+  await pass(600);
+  assert.equal(joins.length, 1, "no join while the line can say that it is closed");
+  assert.ok(looks.length >= 18 && looks.length <= 45, `${looks.length} looks in ten minutes`);
+  const gaps = looks.slice(5).map((look, n) => look - (looks[n + 4] ?? 0));
+  assert.ok(gaps.every((gap) => gap >= 15_000 && gap <= 31_000), gaps.join(" "));
+  assert.ok(new Set(gaps).size > 3, "and not all pages at the same time");
+  assert.equal(headlines.at(-1), "The line is closed");
+  assert.equal(messages.at(-1), "Soon.");
+  state = "OPEN";
+  await pass(31);
+  assert.equal(joins.length, 2);
+  assert.equal(headlines.at(-1), "You are next");
+});
+
+test("a line that refuses although it says it is open gets one join per 30 s", async (context) => {
+  const closed = () => {
+    throw refused("QUEUE_DISABLED", 409);
+  };
+  const { visit, pass, joins } = person(context, closed, () => "OPEN");
+  await visit.begin();
+  await pass(600);
+  const gaps = joins.slice(2).map((join, n) => join - (joins[n + 1] ?? 0));
+  assert.ok(gaps.length > 5 && gaps.every((gap) => gap >= 30_000), gaps.join(" "));
+});
+
+test("a full line is tried again later and later, and not before the server says", async (context) => {
+  const full = () => {
+    throw refused("LINE_FULL", 429, 20_000);
+  };
+  const { visit, pass, joins, headlines } = person(context, full, () => "OPEN");
+  await visit.begin();
+  await pass(600);
+  const gaps = joins.slice(1).map((join, n) => join - (joins[n] ?? 0));
+  assert.ok(gaps.length > 10 && gaps.every((gap) => gap >= 20_000 && gap <= 31_000), gaps.join(" "));
+  assert.equal(headlines.at(-1), "The line is full");
+});
+
+test("an item that does not exist is not asked for again", async (context) => {
+  const missing = () => {
+    throw refused("ITEM_NOT_FOUND", 404);
+  };
+  const { visit, pass, joins, looks } = person(context, missing, () => "OPEN");
+  await visit.begin();
+  await pass(600);
+  assert.deepEqual([joins.length, looks.length], [1, 0]);
+});
