@@ -90,7 +90,7 @@ describe("the console", { skip: !path }, () => {
     const quota = page.getByRole("spinbutton", { name: "Let in per tick" });
     await quota.fill("2");
     await quota.press("Enter");
-    await page.getByRole("status").filter({ hasText: "Let in per tick 2" }).waitFor();
+    await page.getByRole("status").filter({ hasText: "Let in per tick is now 2." }).waitFor();
     await row.getByText("Open").waitFor();
     await eventually("the line is empty", async () => (await world.line(item)).waitingCount === 0);
     await row.locator("td.strong").filter({ hasText: /^0$/ }).waitFor();
@@ -149,7 +149,7 @@ describe("the console", { skip: !path }, () => {
     await rules.getByLabel("An entry lasts, s").fill("90");
     await rules.getByLabel("Joining again").selectOption("requeue");
     await rules.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("status").filter({ hasText: "Done" }).waitFor();
+    await page.getByRole("status").filter({ hasText: "Rules saved." }).waitFor();
     const { policy } = await world.admin("GET", item);
     assert.deepEqual([policy.passTtlSeconds, policy.onRejoin, policy.graceSeconds], [90, "requeue", 0]);
     await person.end();
@@ -171,12 +171,12 @@ describe("the console", { skip: !path }, () => {
       await sent;
       await meanwhile();
       go();
-      await page.getByRole("status").filter({ hasText: `Done: ${done}.` }).waitFor();
+      await page.getByRole("status").filter({ hasText: done }).waitFor();
       await page.unroute("**/policy");
     };
     await lasts.fill("90");
     await grace.fill("20");
-    await saving(() => rules.getByRole("button", { name: "Save" }).click(), () => lasts.fill("95"), "Rules");
+    await saving(() => rules.getByRole("button", { name: "Save" }).click(), () => lasts.fill("95"), "Rules saved.");
     assert.equal(await lasts.inputValue(), "95");
     await rules.getByRole("button", { name: "Save" }).click();
     await eventually("both are saved", async () => {
@@ -184,9 +184,29 @@ describe("the console", { skip: !path }, () => {
       return policy.passTtlSeconds === 95 && policy.graceSeconds === 20;
     });
     await quota.fill("3");
-    await saving(() => quota.press("Enter"), () => quota.fill("4"), "Let in per tick 3");
+    await saving(() => quota.press("Enter"), () => quota.fill("4"), "Let in per tick is now 3.");
     assert.equal(await quota.inputValue(), "4");
     assert.equal((await world.admin("GET", item)).policy.tokensPerTick, 3);
+    await person.end();
+  });
+
+  test("the toast says what happened, and a closed line can be opened again from it", async () => {
+    const item = await line(3, { tokensPerTick: 0 });
+    const person = await operator();
+    const page = await signedIn(person, `/line/${item}`);
+    const toast = (text) => page.getByRole("status").filter({ hasText: text }).waitFor();
+    const open = page.getByRole("switch", { name: "The line is open" });
+    await open.click();
+    await toast("Line closed. Nobody can join.");
+    await page.locator("header.line").getByText("Closed").waitFor();
+    await accessible(page, "a toast with an undo");
+    await page.getByRole("button", { name: "Undo" }).click();
+    await toast("Line open. People can join.");
+    await eventually("the line is open", () => open.isChecked());
+    await page.getByRole("button", { name: "Pause" }).click();
+    await toast("Paused. 3 people keep waiting.");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await toast("Resumed. 3 people are waiting.");
     await person.end();
   });
 
@@ -196,7 +216,7 @@ describe("the console", { skip: !path }, () => {
     const page = await signedIn(person, `/line/${item}`);
     const form = page.getByRole("region", { name: "Waiting page" });
     await form.getByLabel("Name on the page").fill("The Opera");
-    await form.getByLabel("What people read before they join").fill("Doors open at seven.");
+    await form.getByLabel("Message on the waiting page").fill("Doors open at seven.");
     await form.getByLabel("A colour of its own").check();
     await form.getByLabel("Colour", { exact: true }).fill("#7a1f5c");
     const picture = (size) => ({ name: "logo.png", mimeType: "image/png", buffer: Buffer.alloc(size, 1) });
@@ -206,7 +226,7 @@ describe("the console", { skip: !path }, () => {
     await form.getByRole("img", { name: "The logo now" }).waitFor();
     await accessible(page, "the look of a page");
     await form.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("status").filter({ hasText: "Done" }).waitFor();
+    await page.getByRole("status").filter({ hasText: "Waiting page saved." }).waitFor();
     const { policy } = await world.admin("GET", item);
     assert.deepEqual([policy.page.title, policy.page.message, policy.page.accent], ["The Opera", "Doors open at seven.", "#7a1f5c"]);
     assert.match(policy.page.logo, /^data:image\/png;base64,/);

@@ -39,8 +39,8 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       <Charts watch={watch} line={data} />
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
-        <Rules item={data.item} save={(changes) => act(say("policy"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
-        <PageLook look={data.item.policy.page} save={(page) => act(say("look"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
+        <Rules item={data.item} save={(changes) => act(say("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
+        <PageLook look={data.item.policy.page} save={(page) => act(say("lookSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
       </div>
       <div class="columns">
         <Events events={data.events} ofLine />
@@ -61,7 +61,8 @@ interface PartProps extends PageProps {
 
 function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   const [asking, setAsking] = useState(false);
-  const lever = (call: "pause" | "resume" | "reset") => act(say(call).replace("…", ""), () => api.send("POST", linePath(item.itemId, call)));
+  const lever = (call: "pause" | "resume" | "reset") =>
+    act(say(`${call}Done`, { n: count(people.waiting) }), () => api.send("POST", linePath(item.itemId, call)));
   return (
     <header class="line">
       <div>
@@ -145,9 +146,14 @@ function Front({ front, tail }: { front: number; tail: number }) {
 function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { quota: number | null }) {
   const { itemName, remainCount, waitingQueueEnabled, policy } = item;
   const patch = (label: string, name: string, value: number | null) =>
-    act(`${label} ${value ?? "–"}`, () => api.send("PATCH", linePath(item.itemId, "policy"), { [name]: value }));
-  const byHand = (label: string, change: object) =>
-    act(label, () => api.send("POST", linePath(item.itemId, "manually"), { itemName, remainCount, waitingQueueEnabled, ...change }));
+    act(value === null ? say("valueRemoved", { what: label }) : say("valueSet", { what: label, n: count(value) }), () =>
+      api.send("PATCH", linePath(item.itemId, "policy"), { [name]: value }),
+    );
+  const byHand = (change: object) => () =>
+    api.send("POST", linePath(item.itemId, "manually"), { itemName, remainCount, waitingQueueEnabled, ...change });
+  /** What a switch of the line does, and how it is taken back. */
+  const enable = (isOpen: boolean) => ({ done: say(isOpen ? "lineOpened" : "lineClosed"), work: byHand({ waitingQueueEnabled: isOpen }) });
+  const turn = (isOpen: boolean) => act(enable(isOpen).done, enable(isOpen).work, isOpen ? undefined : enable(true));
   return (
     <section class="card" aria-labelledby="controls">
       <h2 id="controls">{say("controls")}</h2>
@@ -174,7 +180,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           hint={say("stockHint")}
           value={remainCount}
           max={4_294_967_295}
-          set={(value) => byHand(`${say("stock")} ${value}`, { remainCount: value })}
+          set={(value) => act(say("valueSet", { what: say("stock"), n: count(value ?? 0) }), byHand({ remainCount: value }))}
         />
       </div>
       <label class="switch">
@@ -182,7 +188,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           type="checkbox"
           role="switch"
           checked={waitingQueueEnabled}
-          onChange={(event) => void byHand(say("enabled"), { waitingQueueEnabled: event.currentTarget.checked })}
+          onChange={(event) => void turn(event.currentTarget.checked)}
         />
         {say("enabled")}
       </label>

@@ -50,7 +50,7 @@ export function Lines({ watch }: PageProps) {
             value={data.tokenCountToMove}
             max={1_000_000}
             set={(tokenCountToMove) =>
-              act(`${say("quota")} ${tokenCountToMove}`, () => api.send("PUT", "/waiting-queue/token-count-to-move", { tokenCountToMove }))
+              act(say("valueSet", { what: say("quota"), n: count(tokenCountToMove ?? 0) }), () => api.send("PUT", "/waiting-queue/token-count-to-move", { tokenCountToMove }))
             }
           />
           <NumberControl
@@ -59,7 +59,7 @@ export function Lines({ watch }: PageProps) {
             value={data.tickMs}
             min={50}
             max={60_000}
-            set={(tickMs) => act(`${say("tick")} ${tickMs}`, () => api.send("PUT", "/waiting-queue/tick-ms", { tickMs }))}
+            set={(tickMs) => act(say("valueSet", { what: say("tick"), n: count(tickMs ?? 0) }), () => api.send("PUT", "/waiting-queue/tick-ms", { tickMs }))}
           />
         </div>
       </section>
@@ -106,7 +106,7 @@ export function Lines({ watch }: PageProps) {
         <NewLine
           close={() => setCreating(false)}
           create={(id, itemName, remainCount) =>
-            act(`${say("newLine")} ${id}`, () => api.send("POST", linePath(id, "manually"), { itemName, remainCount, waitingQueueEnabled: true }))
+            act(say("lineCreated", { id }), () => api.send("POST", linePath(id, "manually"), { itemName, remainCount, waitingQueueEnabled: true }))
           }
         />
       )}

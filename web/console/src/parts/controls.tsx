@@ -4,26 +4,37 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { say } from "../words.js";
 
-/** Does something, says that it is done or why it is not. */
-export type Act = (what: string, work: () => Promise<void>) => Promise<boolean>;
+/** Does something, then shows `done`, which says what happened, or why it failed. `undo` takes it back. */
+export type Act = (done: string, work: () => Promise<void>, undo?: Undo) => Promise<boolean>;
+
+/** What a toast offers to take back. */
+export interface Undo {
+  done: string;
+  work: () => Promise<void>;
+}
 
 /** A text that is said aloud and shown for a moment. */
 export interface Said {
   text: string;
   failed: boolean;
+  undo?: () => void;
 }
+
+const TOAST_MS = 5_000;
+/** Long enough to read a reason, or to decide on an undo. */
+const LONG_TOAST_MS = 12_000;
 
 export function useActs(again: () => void): [Act, Said | null] {
   const [said, setSaid] = useState<Said | null>(null);
   useEffect(() => {
     if (!said) return;
-    const timer = window.setTimeout(() => setSaid(null), said.failed ? 12_000 : 5_000);
+    const timer = window.setTimeout(() => setSaid(null), said.failed || said.undo ? LONG_TOAST_MS : TOAST_MS);
     return () => window.clearTimeout(timer);
   }, [said]);
-  const act: Act = async (what, work) => {
+  const act: Act = async (done, work, undo) => {
     try {
       await work();
-      setSaid({ text: say("saved", { what }), failed: false });
+      setSaid({ text: done, failed: false, ...(undo && { undo: () => void act(undo.done, undo.work) }) });
       return true;
     } catch (error) {
       setSaid({ text: error instanceof Error ? error.message : String(error), failed: true });
@@ -39,6 +50,11 @@ export function Toast({ said }: { said: Said | null }) {
   return (
     <p role="status" class={`toast ${said?.failed ? "failed" : ""}`} hidden={!said}>
       {said?.text}
+      {said?.undo && (
+        <button type="button" onClick={said.undo}>
+          {say("undo")}
+        </button>
+      )}
     </p>
   );
 }
