@@ -1,6 +1,6 @@
 # The front door for people and for CI. `make help` lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests docs images page lint fmt tools
+.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests docs images page lint audit fmt tools
 
 help: ## what there is
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -69,6 +69,9 @@ lint: ## formatting, clippy and docs, warnings are errors
 	cargo fmt --all -- --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+
+audit: ## known vulnerabilities, licences and sources of everything that is shipped
+	infra/tools/audit.sh
 
 fmt: ## format everything
 	cargo fmt --all

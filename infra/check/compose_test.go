@@ -15,8 +15,14 @@ import (
 // What `docker compose config` makes of the file, with these profiles or those of .env.
 func compose(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"},
-		cli.WithWorkingDirectory("../.."), cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultProfiles(profiles...))
+	return composeWith(t, nil, profiles...)
+}
+
+// The same with these variables, each `NAME=value`.
+func composeWith(t *testing.T, variables []string, profiles ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithWorkingDirectory("../.."),
+		cli.WithEnvFiles(), cli.WithDotEnv, cli.WithEnv(variables), cli.WithDefaultProfiles(profiles...))
 	must(t, err)
 	project, err := options.LoadProject(context.Background())
 	must(t, err)
@@ -32,6 +38,62 @@ func TestProfilesStartAllOrOnlyWhatEverybodyNeeds(t *testing.T) {
 		"product-service", "order-service", "prometheus", "grafana") {
 		if !slices.Contains(all, name) {
 			t.Errorf("compose up does not start %s", name)
+		}
+	}
+}
+
+// The secrets of compose are public, so nothing may be reachable from the network unless an operator asks for it.
+func TestComposePublishesOnLoopbackUnlessAsked(t *testing.T) {
+	for name, service := range compose(t).Services {
+		for _, port := range service.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s publishes %s on %q", name, port.Published, port.HostIP)
+			}
+		}
+	}
+	var open []string
+	for _, service := range composeWith(t, []string{"DAEGI_PUBLISH_ADDR=0.0.0.0"}).Services {
+		for _, port := range service.Ports {
+			if port.HostIP == "0.0.0.0" {
+				open = append(open, port.Published)
+			}
+		}
+	}
+	slices.Sort(open)
+	if !slices.Equal(open, []string{"8080", "8090"}) {
+		t.Errorf("DAEGI_PUBLISH_ADDR publishes %v", open)
+	}
+}
+
+// `redis:7.4-alpine` is another image next month. Ours are built here, and distroless has no version tags.
+func TestBaseImagesArePinnedByFullVersion(t *testing.T) {
+	full := regexp.MustCompile(`:v?\d+\.\d+\.\d+(-[a-z0-9]+)*$|@sha256:[0-9a-f]{64}$`)
+	for name, service := range compose(t).Services {
+		if !strings.HasPrefix(service.Image, "daegi-") && !full.MatchString(service.Image) {
+			t.Errorf("%s: %s names no full version", name, service.Image)
+		}
+	}
+	text, err := os.ReadFile("../docker/Dockerfile")
+	must(t, err)
+	for _, from := range regexp.MustCompile(`(?m)^FROM (\S*[:/]\S*)`).FindAllStringSubmatch(string(text), -1) {
+		if !full.MatchString(from[1]) && !strings.HasPrefix(from[1], "gcr.io/distroless/") {
+			t.Errorf("Dockerfile: %s names no full version", from[1])
+		}
+	}
+}
+
+// A tag of an action can be moved to other code, a commit cannot.
+func TestActionsArePinnedByCommit(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/ci.yml")
+	must(t, err)
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	used := regexp.MustCompile(`(?m)uses: (.+)$`).FindAllStringSubmatch(string(text), -1)
+	if len(used) == 0 {
+		t.Fatal("CI uses no action")
+	}
+	for _, action := range used {
+		if !pinned.MatchString(action[1]) {
+			t.Errorf("%s is not pinned by commit", action[1])
 		}
 	}
 }

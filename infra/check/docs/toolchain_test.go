@@ -10,7 +10,7 @@ func TestEverybodyNamesTheSameRust(t *testing.T) {
 	named := map[string]string{}
 	for file, pattern := range map[string]string{
 		"Cargo.toml":              `(?m)^rust-version = "([0-9.]+)"`,
-		"infra/docker/Dockerfile": `(?m)^FROM rust:([0-9.]+)-`,
+		"infra/docker/Dockerfile": `(?m)^FROM rust:([0-9]+\.[0-9]+)\.[0-9]+-`,
 		"README.md":               `Rust ([0-9.]+)`,
 		"README.ko.md":            `Rust ([0-9.]+)`,
 		"CONTRIBUTING.md":         `Rust ([0-9.]+)`,
