@@ -2,34 +2,45 @@
 //!
 //! In this order: the header `daegi-pass`, the parameter `pass` of the address (an item's
 //! `entryUrl` brings people so), the cookie that the guard made of it, `Authorization: Bearer`.
-//! The last one is last because a service may use it for something else.
+//! The last one is last because a service may use it for something else. Where both address and
+//! cookie carry one, `Guard::admit` decides.
 
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use daegi_domain::ItemId;
 
-/// A pass, and whether the browser must be told to keep it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Brought<'a> {
-    pub(crate) pass: &'a str,
-    pub(crate) in_address: bool,
+/// The passes that a request brings, at most one of each kind.
+pub(crate) enum Brought<'a> {
+    /// One pass, which the browser has already or which does not come from a browser.
+    Kept(&'a str),
+    /// One pass, in the address: the browser must keep it.
+    InAddress(&'a str),
+    /// The browser kept one and was sent here with another one.
+    Both { address: &'a str, cookie: &'a str },
 }
 
-/// The pass that a request brings for this item, or an empty text.
+/// The first pass that a request brings for this item, or an empty text.
 #[must_use]
 pub fn find<'a>(parts: &'a Parts, item: &ItemId) -> &'a str {
-    brought(parts, item).pass
+    match brought(parts, item) {
+        Brought::Kept(pass) | Brought::InAddress(pass) | Brought::Both { address: pass, .. } => {
+            pass
+        }
+    }
 }
 
 pub(crate) fn brought<'a>(parts: &'a Parts, item: &ItemId) -> Brought<'a> {
     let headers = &parts.headers;
-    let kept = |pass| Brought { pass, in_address: false };
-    let own = text(headers, "daegi-pass").map(kept);
-    let address = || Some(Brought { pass: parameter(parts.uri.query()?)?, in_address: true });
-    let cookie = || cookie(headers, item).map(kept);
-    let bearer = || bearer(headers).map(kept);
-    own.or_else(address).or_else(cookie).or_else(bearer).unwrap_or(kept(""))
+    if let Some(own) = text(headers, "daegi-pass") {
+        return Brought::Kept(own);
+    }
+    match (parts.uri.query().and_then(parameter), cookie(headers, item)) {
+        (Some(address), Some(cookie)) => Brought::Both { address, cookie },
+        (Some(address), None) => Brought::InAddress(address),
+        (None, Some(cookie)) => Brought::Kept(cookie),
+        (None, None) => Brought::Kept(bearer(headers).unwrap_or_default()),
+    }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

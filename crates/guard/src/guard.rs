@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use axum::http::request::Parts;
 use daegi_domain::{ItemId, Millis};
 
+use crate::carrier::{Brought, brought};
 use crate::claims::Claims;
 use crate::entry::Entry;
 use crate::internal::Internal;
@@ -64,6 +66,15 @@ pub enum Error {
     /// daegi does not answer, or answers with an error.
     #[error("daegi does not answer")]
     Away(#[from] reqwest::Error),
+}
+
+/// A request that is let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// The entry of the pass that counts.
+    pub entry: Entry,
+    /// That pass, if the browser must keep it in the guard's cookie from now on.
+    pub keep: Option<String>,
 }
 
 /// Lets in only who was let in by the waiting room. Cheap to clone; clones share their keys.
@@ -132,6 +143,56 @@ impl Guard {
     /// # Errors
     /// If they are not, and why.
     pub async fn check(&self, item: &ItemId, pass: &str) -> Result<Entry, Refusal> {
+        let entry = self.read(item, pass).await?;
+        self.ask(&entry, pass).await?;
+        Ok(entry)
+    }
+
+    /// Whether a request is let in to `item`, with the pass that counts.
+    ///
+    /// A browser may bring two: one in its cookie and one in the address. A link must neither log a
+    /// person out nor make them another person. So the cookie counts while it is good, unless the
+    /// address brings a pass of the same user that expires later. A pass that does not count is
+    /// not kept.
+    ///
+    /// # Errors
+    /// If it is not, and why. Where both passes are refused: why the one in the address is.
+    pub async fn admit(&self, parts: &Parts, item: &ItemId) -> Result<Admission, Refusal> {
+        let (address, cookie) = match brought(parts, item) {
+            Brought::Both { address, cookie } => (address, cookie),
+            Brought::Kept(pass) => {
+                return Ok(Admission { entry: self.check(item, pass).await?, keep: None });
+            }
+            Brought::InAddress(pass) => {
+                let entry = self.check(item, pass).await?;
+                return Ok(Admission { entry, keep: Some(pass.to_owned()) });
+            }
+        };
+        let (new, kept) = (self.read(item, address).await, self.read(item, cookie).await);
+        let prefers_address = match (&new, &kept) {
+            (Ok(new), Ok(kept)) => new.user == kept.user && new.expires_at > kept.expires_at,
+            (_, kept) => kept.is_err(),
+        };
+        let (new, kept) = ((new, address, true), (kept, cookie, false));
+        let (first, second) = if prefers_address { (new, kept) } else { (kept, new) };
+        match self.confirm(first).await {
+            Err(Refusal::Revoked) if second.0.is_ok() => self.confirm(second).await,
+            admission => admission,
+        }
+    }
+
+    /// Asks about an entry that was read from a pass, and whether the browser must keep that pass.
+    async fn confirm(
+        &self,
+        (entry, pass, keep): (Result<Entry, Refusal>, &str, bool),
+    ) -> Result<Admission, Refusal> {
+        let entry = entry?;
+        self.ask(&entry, pass).await?;
+        Ok(Admission { entry, keep: keep.then(|| pass.to_owned()) })
+    }
+
+    /// The entry that a pass is proof of, without an online check.
+    async fn read(&self, item: &ItemId, pass: &str) -> Result<Entry, Refusal> {
         if pass.is_empty() {
             return Err(Refusal::Missing);
         }
@@ -142,9 +203,7 @@ impl Guard {
             Err(_) if self.lets_in_unasked() => (Claims::unsigned(pass)?, false),
             Err(_) => return Err(Refusal::Unavailable),
         };
-        let entry = claims.entry(item, genuine, self.now_ms(), self.0.setup.clock_skew)?;
-        self.ask(&entry, pass).await?;
-        Ok(entry)
+        claims.entry(item, genuine, self.now_ms(), self.0.setup.clock_skew)
     }
 
     /// The person is done, such as with their order: makes room for the next one. Completing twice

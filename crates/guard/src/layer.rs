@@ -11,8 +11,8 @@ use axum::http::{HeaderValue, Request, Response};
 use daegi_domain::ItemId;
 use tower::{Layer, Service};
 
-use crate::carrier::{brought, keep};
-use crate::{Entry, Guard, Refusal};
+use crate::carrier::keep;
+use crate::{Admission, Entry, Guard, Refusal};
 
 type ItemOf = Arc<dyn Fn(&Parts) -> Option<ItemId> + Send + Sync>;
 
@@ -58,11 +58,10 @@ impl Protect {
     /// The entry, and the cookie in which the browser is to keep its pass.
     async fn admit(&self, parts: &Parts) -> Result<(Entry, Option<HeaderValue>), Denied> {
         let item = (self.item)(parts).ok_or(Denied { refusal: Refusal::NoItem, item: None })?;
-        let brought = brought(parts, &item);
-        match self.guard.check(&item, brought.pass).await {
-            Ok(entry) => {
-                let cookie = brought.in_address.then(|| self.cookie(&entry, brought.pass));
-                Ok((entry, cookie.flatten()))
+        match self.guard.admit(parts, &item).await {
+            Ok(Admission { entry, keep }) => {
+                let cookie = keep.and_then(|pass| self.cookie(&entry, &pass));
+                Ok((entry, cookie))
             }
             Err(refusal) => Err(Denied { refusal, item: Some(item) }),
         }

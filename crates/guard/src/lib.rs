@@ -46,7 +46,7 @@ pub mod refusal;
 pub use carrier::find as find_pass;
 pub use daegi_domain::ItemId;
 pub use entry::Entry;
-pub use guard::{Clock, Error, Guard, Setup, WhenAway};
+pub use guard::{Admission, Clock, Error, Guard, Setup, WhenAway};
 pub use layer::Protect;
 pub use refusal::Refusal;
 /// What [`Guard::with_client`] takes a client of.

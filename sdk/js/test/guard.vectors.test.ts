@@ -21,6 +21,7 @@ interface Vectors {
   keySets: Record<string, object>;
   stories: { name: string; setup: object; steps: Step[] }[];
   carriers: { target: string; headers: Record<string, string>; item: string; pass: string }[];
+  requests: { name: string; now: number; item: string; keys: string; target: string; headers: Record<string, string>; expect: object }[];
   answers: { code: RefusalCode; accept: string; waitingPage: string; status: number; headers: object; body: unknown }[];
 }
 
@@ -57,6 +58,19 @@ test("a pass is found where it may be", () => {
     assert.equal(findPass({ url: target, headers }, item), pass, JSON.stringify({ target, headers }));
   }
 });
+
+for (const { name, now, item, keys, target, headers, expect } of vectors.requests) {
+  test(`cookie and address: ${name}`, async (context) => {
+    const room = await daegi(context);
+    room.keys = vectors.keySets[keys] ?? null;
+    const guard = new Guard({ room: room.url, now: () => now * 1000, onTrouble: () => {} });
+    const admitted = await guard.admit(item, { url: target, headers }).then(
+      ({ entry, keep }) => ({ userId: entry.userId, expiresAt: entry.expiresAt, keeps: keep }),
+      (error: unknown) => ({ refused: (error as Refusal).code }),
+    );
+    assert.deepEqual(admitted, expect);
+  });
+}
 
 test("people are sent to the waiting page, programs are told", () => {
   assert.ok(vectors.answers.length > 0);

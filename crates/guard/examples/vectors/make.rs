@@ -7,6 +7,8 @@ mod answers;
 mod carriers;
 #[path = "make/keys.rs"]
 mod keys;
+#[path = "make/requests.rs"]
+mod requests;
 #[path = "make/stories.rs"]
 mod stories;
 
@@ -18,6 +20,7 @@ pub(crate) fn vectors() -> Value {
         "keySets": keys::sets(),
         "stories": stories::all(),
         "carriers": carriers::all(),
+        "requests": requests::all(),
         "answers": answers::all(),
     })
 }

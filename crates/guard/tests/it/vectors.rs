@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::Request;
-use daegi_guard::{Clock, Entry, Guard, ItemId, Refusal, Setup, WhenAway};
+use axum::http::request::Parts;
+use daegi_guard::{Admission, Clock, Entry, Guard, ItemId, Refusal, Setup, WhenAway};
 use serde_json::{Value, json};
 
 use crate::daegi::Daegi;
@@ -82,15 +83,64 @@ fn told(said: Result<Entry, Refusal>) -> Value {
     }
 }
 
+/// The request of a vector, and its item.
+fn request(vector: &Value) -> (Parts, ItemId) {
+    let mut request = Request::builder().uri(vector["target"].as_str().unwrap());
+    for (name, value) in vector["headers"].as_object().unwrap() {
+        request = request.header(name, value.as_str().unwrap());
+    }
+    let (parts, ()) = request.body(()).unwrap().into_parts();
+    (parts, ItemId::parse(vector["item"].as_str().unwrap()).unwrap())
+}
+
 #[test]
 fn a_pass_is_found_where_it_may_be() {
     for vector in list(&committed(), "carriers") {
-        let mut request = Request::builder().uri(vector["target"].as_str().unwrap());
-        for (name, value) in vector["headers"].as_object().unwrap() {
-            request = request.header(name, value.as_str().unwrap());
-        }
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        let item = ItemId::parse(vector["item"].as_str().unwrap()).unwrap();
+        let (parts, item) = request(&vector);
         assert_eq!(daegi_guard::find_pass(&parts, &item), vector["pass"], "{vector}");
     }
+}
+
+#[tokio::test]
+async fn a_link_neither_replaces_nor_hides_a_good_cookie() {
+    let vectors = committed();
+    for vector in list(&vectors, "requests") {
+        let daegi = Daegi::start().await;
+        daegi.word().keys = vectors["keySets"].get(vector["keys"].as_str().unwrap()).cloned();
+        let now = vector["now"].as_u64().unwrap() * 1000;
+        let clock = Clock::new(move || now);
+        let guard = Guard::new(Setup { clock, ..Setup::of(&daegi.url) }).unwrap();
+        let (parts, item) = request(&vector);
+        let admitted = match guard.admit(&parts, &item).await {
+            Ok(Admission { entry, keep }) => json!({
+                "userId": entry.user, "expiresAt": entry.expires_at, "keeps": keep,
+            }),
+            Err(refusal) => json!({ "refused": refusal.code() }),
+        };
+        assert_eq!(admitted, vector["expect"], "{}", vector["name"]);
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_that_was_revoked_gives_way_to_a_good_pass_in_the_address() {
+    let vectors = committed();
+    let list = list(&vectors, "requests");
+    let vector = list.iter().find(|vector| vector["name"] == "another person's pass").unwrap();
+    let daegi = Daegi::start().await;
+    daegi.word().keys = vectors["keySets"].get("first").cloned();
+    daegi.word().verdict = Some(json!({ "valid": false, "reason": "COMPLETED" }));
+    let now = vector["now"].as_u64().unwrap() * 1000;
+    let setup = Setup {
+        internal: Some(daegi.url.clone()),
+        online: true,
+        clock: Clock::new(move || now),
+        ..Setup::of(&daegi.url)
+    };
+    let (parts, item) = request(vector);
+    let refused = Guard::new(setup).unwrap().admit(&parts, &item).await.unwrap_err();
+    assert_eq!(
+        (refused.code(), daegi.word().verdicts_asked),
+        ("PASS_REVOKED", 2),
+        "both were asked about"
+    );
 }

@@ -2,7 +2,7 @@
 //
 // In this order: the header `daegi-pass`, the parameter `pass` of the address (an item's `entryUrl` brings people so), the
 // cookie that the guard made of it, `Authorization: Bearer`. The last one is last because a service may use it for
-// something else.
+// something else. Where both address and cookie carry one, `Guard.admit` decides.
 
 import type { Entry } from "./claims.js";
 
@@ -14,18 +14,19 @@ export interface Carrier {
   headers: Record<string, string | string[] | undefined>;
 }
 
-/** The pass that a request brings for this item, or an empty text. */
+/** The first pass that a request brings for this item, or an empty text. */
 export function findPass(request: Carrier, item: string): string {
-  return brought(request, item).pass;
+  const { address, kept } = brought(request, item);
+  return address || kept;
 }
 
-/** The pass, and whether the browser must be told to keep it. */
-export function brought({ url, originalUrl, headers }: Carrier, item: string): { pass: string; inAddress: boolean } {
+/** The pass in the address, and the one that the request brings without it; empty texts where there is none. */
+export function brought({ url, originalUrl, headers }: Carrier, item: string): { address: string; kept: string } {
   const own = text(headers["daegi-pass"]);
-  if (own) return { pass: own, inAddress: false };
+  if (own) return { address: "", kept: own };
   const address = parameter(originalUrl ?? url ?? "");
-  if (address) return { pass: address, inAddress: true };
-  return { pass: cookie(text(headers["cookie"]), item) || bearer(text(headers["authorization"])), inAddress: false };
+  const kept = cookie(text(headers["cookie"]), item);
+  return { address, kept: kept || (address ? "" : bearer(text(headers["authorization"]))) };
 }
 
 function text(header: string | string[] | undefined): string {
@@ -34,7 +35,8 @@ function text(header: string | string[] | undefined): string {
 
 /** A pass is made of characters that need no escaping. */
 function parameter(address: string): string {
-  const query = address.split("?")[1] ?? "";
+  // Only the first question mark ends the path: a parameter may have one, too.
+  const query = address.includes("?") ? address.slice(address.indexOf("?") + 1) : "";
   return query.split("&").find((pair) => pair.startsWith("pass="))?.slice("pass=".length) ?? "";
 }
 

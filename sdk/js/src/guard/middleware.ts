@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Guard } from "../guard.js";
-import { brought, cookieOf, type Carrier } from "./carrier.js";
+import { cookieOf, type Carrier } from "./carrier.js";
 import type { Entry } from "./claims.js";
 import { isItem } from "./item.js";
 import { answerTo, Refusal, type Answer } from "./refusal.js";
@@ -73,11 +73,10 @@ async function admit(guard: Guard, protection: Protection, request: Carrier): Pr
   const item = isItem(named) ? named : null;
   try {
     if (item === null) throw new Refusal("ITEM_NOT_FOUND");
-    const { pass, inAddress } = brought(request, item);
-    const entry = await guard.check(item, pass);
+    const { entry, keep } = await guard.admit(item, request);
     entries.set(request, entry);
     const https = guard.setup.pages.startsWith("https:");
-    return { entry, cookie: inAddress ? cookieOf(entry, pass, guard.setup.now(), https) : null };
+    return { entry, cookie: keep === null ? null : cookieOf(entry, keep, guard.setup.now(), https) };
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const accept = String(request.headers["accept"] ?? "");

@@ -10,6 +10,7 @@ pub(super) fn all() -> Value {
     add("/", json!({}), "");
     add("/?pass=p", json!({}), "p");
     add("/?a=b&pass=p&c=d", json!({}), "p");
+    add("/?return=/a?b=1&pass=p", json!({}), "p");
     add("/?pass=", json!({}), "");
     add("/?bypass=p", json!({}), "");
     add("/", json!({ "daegi-pass": "p" }), "p");

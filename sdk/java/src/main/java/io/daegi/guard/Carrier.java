@@ -8,26 +8,29 @@ import java.util.function.UnaryOperator;
  *
  * <p>In this order: the header {@code daegi-pass}, the parameter {@code pass} of the address (an item's {@code entryUrl}
  * brings people so), the cookie that the guard made of it, {@code Authorization: Bearer}. The last one is last because a
- * service may use it for something else.
+ * service may use it for something else. Where both address and cookie carry one, {@link Guard#admit} decides.
  *
- * @param pass the pass, or an empty text
- * @param inAddress whether the browser must be told to keep it
+ * @param address the pass in the address, or an empty text
+ * @param kept the pass that the request brings without it, or an empty text
  */
-public record Carrier(String pass, boolean inAddress) {
+public record Carrier(String address, String kept) {
     private static final String PARAMETER = "pass=";
 
-    /** The pass that a request brings for this item. A request without query or header has null there. */
+    /** The passes that a request brings for this item. A request without query or header has null there. */
     public static Carrier find(String query, UnaryOperator<String> header, String item) {
         String own = text(header.apply("daegi-pass"));
         if (!own.isEmpty()) {
-            return new Carrier(own, false);
+            return new Carrier("", own);
         }
         String address = after(PARAMETER, text(query).split("&"));
-        if (!address.isEmpty()) {
-            return new Carrier(address, true);
-        }
         String kept = after(name(item) + "=", text(header.apply("cookie")).split(";"));
-        return new Carrier(kept.isEmpty() ? bearer(text(header.apply("authorization"))) : kept, false);
+        boolean none = address.isEmpty() && kept.isEmpty();
+        return new Carrier(address, none ? bearer(text(header.apply("authorization"))) : kept);
+    }
+
+    /** The first pass of the request, or an empty text. */
+    public String pass() {
+        return address.isEmpty() ? kept : address;
     }
 
     /** Keeps a pass in the browser for as long as it is good, away from scripts and other sites. */

@@ -5,6 +5,7 @@ import java.security.PublicKey;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.Supplier;
 
 /** Lets in only who was let in by the waiting room. One per process is enough: it keeps daegi's keys. */
 public final class Guard {
@@ -32,15 +33,85 @@ public final class Guard {
      * @throws RefusedException if they are not, and why
      */
     public Entry check(String item, String pass) {
+        Entry entry = read(item, pass);
+        confirm(item, pass);
+        return entry;
+    }
+
+    /**
+     * Whether a request is let in to {@code item}, with the pass that counts.
+     *
+     * <p>A browser may bring two: one in its cookie and one in the address. A link must neither log a person out nor make
+     * them another person. So the cookie counts while it is good, unless the address brings a pass of the same user that
+     * expires later. A pass that does not count is not kept.
+     *
+     * @throws RefusedException if it is not, and why; where both passes are refused, why the one in the address is
+     */
+    public Admission admit(String item, Carrier brought) {
+        String address = brought.address();
+        if (address.isEmpty()) {
+            return new Admission(check(item, brought.kept()), null);
+        }
+        if (brought.kept().isEmpty()) {
+            return new Admission(check(item, address), address);
+        }
+        Read added = Read.of(() -> read(item, address));
+        Read known = Read.of(() -> read(item, brought.kept()));
+        if (known.isBetterThan(added)) {
+            return confirmed(item, new Admission(known.entry, null), brought.kept(), added, address, address);
+        }
+        if (added.refusal != null) {
+            throw added.refusal;
+        }
+        return confirmed(item, new Admission(added.entry, address), address, known, brought.kept(), null);
+    }
+
+    /** Takes the second pass if the first one was revoked. */
+    private Admission confirmed(String item, Admission first, String pass, Read second, String other, String keep) {
+        try {
+            confirm(item, pass);
+            return first;
+        } catch (RefusedException refused) {
+            if (refused.refusal() != Refusal.PASS_REVOKED || second.refusal != null) {
+                throw refused;
+            }
+            confirm(item, other);
+            return new Admission(second.entry, keep);
+        }
+    }
+
+    /** What a pass proves without an online check: an entry, or why there is none. */
+    private record Read(Entry entry, RefusedException refusal) {
+        static Read of(Supplier<Entry> read) {
+            try {
+                return new Read(read.get(), null);
+            } catch (RefusedException refused) {
+                return new Read(null, refused);
+            }
+        }
+
+        /** Whether this pass, of a cookie, counts more than that of an address. */
+        boolean isBetterThan(Read address) {
+            if (refusal != null || address.refusal != null) {
+                return refusal == null;
+            }
+            boolean samePerson = entry.userId().equals(address.entry.userId());
+            return !samePerson || address.entry.expiresAt() <= entry.expiresAt();
+        }
+    }
+
+    private Entry read(String item, String pass) {
         if (pass.isEmpty()) {
             throw new RefusedException(Refusal.PASS_MISSING);
         }
         PublicKey key = key(Claims.kidOf(pass));
-        Entry entry = Claims.entry(pass, key, item, setup.clock.instant().getEpochSecond(), setup.clockSkew.toSeconds());
+        return Claims.entry(pass, key, item, setup.clock.instant().getEpochSecond(), setup.clockSkew.toSeconds());
+    }
+
+    private void confirm(String item, String pass) {
         if (setup.online && !isInside(item, pass)) {
             throw new RefusedException(Refusal.PASS_REVOKED);
         }
-        return entry;
     }
 
     /**

@@ -46,11 +46,13 @@ final class Keys {
 
     /** The key of this id, or null if daegi does not publish it. */
     PublicKey find(String kid) {
-        if (!known.keys.containsKey(kid)) {
+        Known before = known;
+        if (before.fetched == null) {
             asking.lock();
             askAndUnlock();
-        } else if (isOver(known.fetched, refresh) && asking.tryLock()) {
-            // While somebody asks, everybody else goes on with what is known.
+        } else if ((!before.keys.containsKey(kid) || isOver(before.fetched, refresh)) && asking.tryLock()) {
+            // One thread fetches; every other thread answers from the known keys. Otherwise passes with invented key ids
+            // would hold all threads of a server while daegi is slow.
             askAndUnlock();
         }
         Known now = known;

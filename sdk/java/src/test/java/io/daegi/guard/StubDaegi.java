@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
 
 /** daegi as far as a guard knows it: published keys and verdicts. */
 final class StubDaegi implements AutoCloseable {
@@ -15,6 +16,9 @@ final class StubDaegi implements AutoCloseable {
     volatile JsonNode keys;
 
     volatile JsonNode verdict;
+    /** Keys are sent after this. */
+    volatile CountDownLatch beforeKeys = new CountDownLatch(0);
+
     volatile int keysAsked;
     volatile int verdictsAsked;
 
@@ -22,6 +26,7 @@ final class StubDaegi implements AutoCloseable {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/.well-known/jwks.json", exchange -> {
             keysAsked++;
+            await(beforeKeys);
             say(exchange, keys);
         });
         server.createContext("/internal/v1/item/concert/entry/verify", exchange -> {
@@ -44,8 +49,17 @@ final class StubDaegi implements AutoCloseable {
         }
     }
 
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     @Override
     public void close() {
+        beforeKeys.countDown();
         server.stop(0);
     }
 }

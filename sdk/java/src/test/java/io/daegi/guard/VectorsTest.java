@@ -82,12 +82,41 @@ class VectorsTest {
     void aPassIsFoundWhereItMayBe() {
         assertFalse(VECTORS.path("carriers").isEmpty());
         for (JsonNode vector : VECTORS.path("carriers")) {
-            String[] target = vector.path("target").asText().split("\\?", 2);
-            String query = target.length == 2 ? target[1] : null;
-            Carrier found = Carrier.find(
-                    query, name -> vector.path("headers").path(name).textValue(), vector.path("item").asText());
-            assertEquals(vector.path("pass").asText(), found.pass(), vector.toString());
+            assertEquals(vector.path("pass").asText(), carrier(vector).pass(), vector.toString());
         }
+    }
+
+    @TestFactory
+    Stream<DynamicTest> requests() {
+        Stream<JsonNode> requests = StreamSupport.stream(VECTORS.path("requests").spliterator(), false);
+        return requests.map(request -> DynamicTest.dynamicTest(request.path("name").asText(), () -> {
+            try (StubDaegi daegi = new StubDaegi()) {
+                Turned clock = new Turned();
+                clock.now = Instant.ofEpochSecond(request.path("now").asLong());
+                daegi.keys = VECTORS.path("keySets").get(request.path("keys").asText());
+                assertEquals(request.path("expect"), admitted(Guard.of(daegi.url()).clock(clock).build(), request));
+            }
+        }));
+    }
+
+    private static JsonNode admitted(Guard guard, JsonNode request) throws IOException {
+        var admitted = JSON.createObjectNode();
+        try {
+            Admission admission = guard.admit(request.path("item").asText(), carrier(request));
+            admitted.put("userId", admission.entry().userId());
+            admitted.put("expiresAt", admission.entry().expiresAt());
+            admitted.put("keeps", admission.keep());
+        } catch (RefusedException refused) {
+            admitted.put("refused", refused.refusal().name());
+        }
+        // Read again, so that numbers are of the same kind.
+        return JSON.readTree(admitted.toString());
+    }
+
+    private static Carrier carrier(JsonNode vector) {
+        String[] target = vector.path("target").asText().split("\\?", 2);
+        String query = target.length == 2 ? target[1] : null;
+        return Carrier.find(query, name -> vector.path("headers").path(name).textValue(), vector.path("item").asText());
     }
 
     @Test

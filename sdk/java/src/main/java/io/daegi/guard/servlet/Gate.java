@@ -1,5 +1,6 @@
 package io.daegi.guard.servlet;
 
+import io.daegi.guard.Admission;
 import io.daegi.guard.Carrier;
 import io.daegi.guard.Entry;
 import io.daegi.guard.Guard;
@@ -38,10 +39,10 @@ public final class Gate {
                 return false;
             }
             Carrier brought = Carrier.find(request.getQueryString(), request::getHeader, item);
-            Entry entry = guard.check(item, brought.pass());
-            request.setAttribute(ENTRY, entry);
-            if (brought.inAddress()) {
-                response.addHeader("set-cookie", guard.cookie(entry, brought.pass()));
+            Admission admission = guard.admit(item, brought);
+            request.setAttribute(ENTRY, admission.entry());
+            if (admission.keep() != null) {
+                response.addHeader("set-cookie", guard.cookie(admission.entry(), admission.keep()));
             }
             return true;
         } catch (RefusedException refused) {

@@ -1,0 +1,9 @@
+package io.daegi.guard;
+
+/**
+ * A request that is let in.
+ *
+ * @param entry the entry of the pass that counts
+ * @param keep that pass, if the browser must keep it in the guard's cookie from now on; otherwise null
+ */
+public record Admission(Entry entry, String keep) {}
