@@ -61,6 +61,12 @@ pub enum IdError {
         /// The alphabet, for the reader of the error.
         allowed: &'static str,
     },
+    /// A path segment that clients and proxies remove from addresses (RFC 3986, 5.2.4).
+    #[error("{what} is \".\" or \"..\", which no client can address, choose another one")]
+    DotSegment {
+        /// `itemId` or `userId`.
+        what: &'static str,
+    },
     /// An id that daegi keeps for itself.
     #[error("item ids that begin with \"{RESERVED}\" are reserved")]
     Reserved,
@@ -73,6 +79,7 @@ impl ItemId {
     /// Parses an id that came from outside.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let id = Self::parse_stored(text)?;
+        refuse_dots("itemId", text)?;
         if id.is_reserved() { Err(IdError::Reserved) } else { Ok(id) }
     }
 
@@ -106,8 +113,15 @@ impl UserId {
     /// The longest user id.
     pub const MAX_LEN: usize = 128;
 
-    /// Parses an id.
+    /// Parses an id that came from outside.
     pub fn parse(text: &str) -> Result<Self, IdError> {
+        let id = Self::parse_stored(text)?;
+        refuse_dots("userId", text)?;
+        Ok(id)
+    }
+
+    /// Parses an id that daegi itself wrote or signed, from before `.` and `..` were refused.
+    pub fn parse_stored(text: &str) -> Result<Self, IdError> {
         check("userId", text, Self::MAX_LEN, is_user_char, "A-Z a-z 0-9 . _ ~ - @ : +")?;
         Ok(Self(text.into()))
     }
@@ -172,6 +186,10 @@ fn check(
     Ok(())
 }
 
+fn refuse_dots(what: &'static str, text: &str) -> Result<(), IdError> {
+    if matches!(text, "." | "..") { Err(IdError::DotSegment { what }) } else { Ok(()) }
+}
+
 fn schema_of(pattern: &str, max: usize) -> Schema {
     json_schema!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": pattern })
 }
@@ -181,7 +199,7 @@ impl JsonSchema for ItemId {
         "ItemId".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema_of(r"^(?!~daegi\.)[A-Za-z0-9._~-]+$", Self::MAX_LEN)
+        schema_of(r"^(?!~daegi\.|\.{1,2}$)[A-Za-z0-9._~-]+$", Self::MAX_LEN)
     }
 }
 
@@ -190,7 +208,7 @@ impl JsonSchema for UserId {
         "UserId".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema_of("^[A-Za-z0-9._~@:+-]+$", Self::MAX_LEN)
+        schema_of(r"^(?!\.{1,2}$)[A-Za-z0-9._~@:+-]+$", Self::MAX_LEN)
     }
 }
 
@@ -262,6 +280,17 @@ mod tests {
         assert_eq!(id.as_str(), "~daegi.warm-up_1");
         assert_eq!(ItemId::parse(id.as_str()), Err(IdError::Reserved));
         assert_eq!(ItemId::parse_stored(id.as_str()), Ok(id));
+    }
+
+    #[test]
+    fn ids_that_no_client_can_address_are_refused_but_read_back() {
+        for dots in [".", ".."] {
+            assert_eq!(ItemId::parse(dots), Err(IdError::DotSegment { what: "itemId" }));
+            assert_eq!(UserId::parse(dots), Err(IdError::DotSegment { what: "userId" }));
+            assert_eq!(ItemId::parse_stored(dots).unwrap().as_str(), dots);
+            assert_eq!(UserId::parse_stored(dots).unwrap().as_str(), dots);
+        }
+        assert!(ItemId::parse("...").is_ok() && UserId::parse(".a").is_ok());
     }
 
     #[test]

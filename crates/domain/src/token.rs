@@ -152,7 +152,8 @@ impl TicketKey {
     /// real ticket shown at the wrong door, and the person deserves to be told so.
     fn signed_for_another(&self, holder: &str, parts: &Parts) -> bool {
         holder.match_indices('-').take(MISMATCH_TRIES).any(|(dash, _)| {
-            match (UserId::parse(&holder[..dash]), ItemId::parse_stored(&holder[dash + 1..])) {
+            match (UserId::parse_stored(&holder[..dash]), ItemId::parse_stored(&holder[dash + 1..]))
+            {
                 (Ok(user), Ok(item)) => self.signed(&item, &user, parts),
                 _ => false,
             }
@@ -199,7 +200,7 @@ fn split_uuid(token: &str) -> Option<(&str, Uuid)> {
 
 /// Both ids may contain dashes; the item is known from the address, so the user is what is left.
 fn user_before(holder: &str, item: &ItemId) -> Option<UserId> {
-    UserId::parse(holder.strip_suffix(item.as_str())?.strip_suffix('-')?).ok()
+    UserId::parse_stored(holder.strip_suffix(item.as_str())?.strip_suffix('-')?).ok()
 }
 
 impl FromStr for TicketKeys {

@@ -333,7 +333,7 @@ fn closed(words: &[&str], at: Millis) -> Result<LineEvent> {
 }
 
 fn ticket(words: &[&str]) -> Result<(UserId, Number)> {
-    let user = words.first().and_then(|user| UserId::parse(user).ok());
+    let user = words.first().and_then(|user| UserId::parse_stored(user).ok());
     let number = words.get(1).and_then(|number| number.parse().ok()).map(Number);
     user.zip(number).ok_or_else(|| Error::corrupt("an outbox record without user and number"))
 }
