@@ -78,6 +78,12 @@ pub struct Config {
     pub store_limits: StoreLimits,
     /// How many people may listen to one api at once.
     pub max_streams: usize,
+    /// How many long polls one api holds at once.
+    pub max_long_polls: usize,
+    /// How many connections one api holds for one ticket.
+    pub max_held_per_ticket: usize,
+    /// How many lines one api keeps in memory.
+    pub max_cached_lines: usize,
     /// How long a shutdown waits for what is in flight.
     pub drain: Duration,
     /// Which logs are written, in the syntax of `EnvFilter`.
@@ -192,6 +198,9 @@ impl Config {
                 allow_eviction: options.allow_eviction,
             },
             max_streams: options.max_streams as usize,
+            max_long_polls: options.max_long_polls as usize,
+            max_held_per_ticket: options.max_held_per_ticket as usize,
+            max_cached_lines: options.max_cached_lines as usize,
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,
             log_format: options.log_format,

@@ -55,6 +55,11 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// All items, sorted by id, without reserved ones. Not one atomic step.
     async fn items(&self) -> Result<Vec<Item>>;
 
+    /// The ids of all items, in any order. Not one atomic step.
+    async fn item_ids(&self) -> Result<Vec<ItemId>> {
+        Ok(self.items().await?.into_iter().map(|item| item.id).collect())
+    }
+
     /// Replaces the policy of an item whose revision is still `revision`.
     async fn set_policy(&self, id: &ItemId, policy: &Policy, revision: u64)
     -> Result<PolicyChange>;

@@ -82,6 +82,10 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.items())
     }
 
+    async fn item_ids(&self) -> Result<Vec<ItemId>> {
+        gated!(self.item_ids())
+    }
+
     async fn set_policy(&self, id: &ItemId, policy: &Policy, rev: u64) -> Result<PolicyChange> {
         gated!(self.set_policy(id, policy, rev))
     }

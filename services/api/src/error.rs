@@ -66,6 +66,9 @@ pub enum Error {
     /// More people at once than this pod can queue.
     #[error("too many requests at once")]
     Overloaded,
+    /// A newer connection of the same ticket took the slot of this one.
+    #[error("the ticket has too many connections, a newer one replaced this one: poll instead")]
+    Superseded,
     /// Every stream this pod may have is taken.
     #[error("too many people listen here at once, poll instead")]
     TooManyListen,
@@ -94,6 +97,7 @@ impl Error {
             Self::LineFull => Code::LineFull,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted => Code::LineRestarted,
+            Self::Superseded => Code::RateLimited,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
             Self::Store(_)
             | Self::Slow

@@ -4,7 +4,9 @@
 //! The crate promises:
 //!
 //! - **A poll costs the store nothing.** A pod answers from what it knows of a line, which it
-//!   refreshes five times per second while anybody asks, once for all who ask.
+//!   refreshes four times per second while waiting tickets ask, once for all of them.
+//! - **Strangers cost the store next to nothing.** Looks at lines, unknown items and ended tickets
+//!   are answered from bounded caches.
 //! - **A crowd costs few calls.** People who join at once share a call, and so do people who ask
 //!   what became of a ticket.
 //! - **The store's trouble is told, not suffered.** Within a second there is an answer: 503 with
@@ -41,4 +43,4 @@ mod wire;
 
 pub use error::Error;
 pub use openapi::document as openapi_document;
-pub use service::{Api, ApiDeps, Behind, Listeners, run, start};
+pub use service::{Api, ApiDeps, ApiLimits, Behind, Listeners, run, start};

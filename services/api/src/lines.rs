@@ -6,22 +6,31 @@
 //! | `lines/line_view.rs` | one line as requests use it: fresh, find, join |
 //! | `lines/view.rs` | what was known of a line at one moment, and the exact position in it |
 //! | `lines/core.rs` | what the requests and the task of one line share |
-//! | `lines/refresh.rs` | the task that keeps a line fresh while anybody asks |
+//! | `lines/refresh.rs` | the task that keeps a line fresh while waiting tickets ask |
 //! | `lines/reader.rs` | reading a line from the store, bit by bit where it is long |
 //! | `lines/seen.rs` | who was seen: marks without a lock, flushed every three seconds |
 //! | `lines/batch.rs` | many requests, one call: what joins and asks are made of |
 //! | `lines/joins.rs`, `lines/asks.rs` | what a batch of each does |
+//! | `lines/peeks.rs` | looks of the public at lines that no ticket of this pod needs |
+//! | `lines/absent.rs` | items that do not exist |
+//! | `lines/answers.rs` | what became of tickets, as the store answered lately |
+//! | `lines/recent.rs` | the bounded cache behind these three |
 //! | `lines/settings.rs` | the settings of all lines, read once for all of them |
 //!
-//! A known line is found without a lock. A line nobody asked for during a minute is dropped from
-//! here; its task ends when the last request lets go of it. Unknown items leave nothing behind.
+//! A known line is found without a lock. A line that no waiting ticket asked for during a minute is
+//! dropped from here, or earlier where a pod has as many as it may; its task ends when the last
+//! request drops it. Only joins and tickets bring a line into view.
 
+mod absent;
+mod answers;
 mod asks;
 mod batch;
 mod core;
 mod joins;
 mod line_view;
+mod peeks;
 mod reader;
+mod recent;
 mod refresh;
 mod seen;
 mod settings;
@@ -31,14 +40,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use daegi_domain::ItemId;
+use daegi_domain::{ItemId, Number};
 use daegi_runtime::{Clock, Shutdown};
 use daegi_store::SharedStore;
 use metrics::gauge;
 use tokio::sync::watch;
 
+use self::absent::Absent;
+use self::answers::Answers;
 use self::core::{Context, Core};
-use self::reader::Reader;
+use self::peeks::Peeks;
+use self::reader::{Depth, Reader};
 use self::settings::SharedSettings;
 use crate::error::{Error, Result};
 use crate::meters::{LINES, Meters};
@@ -57,6 +69,9 @@ type Loading = watch::Receiver<Option<Result<Arc<LineView>>>>;
 pub(crate) struct Registry {
     context: Arc<Context>,
     shutdown: Shutdown,
+    /// How many lines may be in view.
+    max_lines: usize,
+    peeks: Peeks,
     /// Read on every request, replaced as a whole by whoever holds `loading`.
     ready: ArcSwap<Ready>,
     loading: Mutex<HashMap<ItemId, Loading>>,
@@ -67,12 +82,17 @@ impl Lines {
         store: SharedStore,
         clock: Clock,
         meters: Arc<Meters>,
+        max_lines: usize,
         shutdown: &Shutdown,
     ) -> Self {
         let settings = SharedSettings::new(Arc::clone(&store));
+        let (absent, answers) = (Absent::new(Arc::clone(&store)), Answers::new());
+        let context = Arc::new(Context { store, clock, settings, meters, absent, answers });
         let registry = Arc::new(Registry {
-            context: Arc::new(Context { store, clock, settings, meters }),
+            peeks: Peeks::new(Arc::clone(&context), shutdown.tracker().clone()),
+            context,
             shutdown: shutdown.clone(),
+            max_lines,
             ready: ArcSwap::default(),
             loading: Mutex::default(),
         });
@@ -85,6 +105,9 @@ impl Lines {
         if let Some(line) = self.known(id) {
             return Ok(line);
         }
+        if self.0.context.absent.contains(id) {
+            return Err(Error::ItemNotFound);
+        }
         let mut loading = match self.0.load_once(id) {
             Ok(line) => return Ok(line),
             Err(loading) => loading,
@@ -92,6 +115,20 @@ impl Lines {
         let loaded = loading.wait_for(Option::is_some).await;
         // Closed without an answer: the task that loads was ended with the runtime.
         loaded.ok().and_then(|loaded| loaded.clone()).unwrap_or(Err(Error::Slow))
+    }
+
+    /// What the public may know of a line, at most a second old. Does not bring it into view.
+    pub(crate) async fn peek(&self, id: &ItemId) -> Result<Arc<View>> {
+        match self.known(id) {
+            Some(line) => line.fresh().await,
+            None if self.0.context.absent.contains(id) => Err(Error::ItemNotFound),
+            None => self.0.peeks.peek(id).await,
+        }
+    }
+
+    /// Forgets what the store answered about a ticket, because this pod ends it.
+    pub(crate) fn forget_answer(&self, item: &ItemId, number: Number) {
+        self.0.context.answers.remove(item, number);
     }
 
     /// The line of an item, if this pod has it in view.
@@ -134,7 +171,7 @@ impl Registry {
 
     async fn read(self: &Arc<Self>, id: &ItemId) -> Result<Arc<LineView>> {
         let mut reader = Reader::new();
-        let view = reader.read(id, &self.context).await?.ok_or(Error::ItemNotFound)?;
+        let view = reader.first_read(id, &self.context, Depth::Positions).await?;
         let core = Arc::new(Core::new(id.clone(), Arc::clone(&self.context), view));
         let (line, life) = LineView::new(core);
         let registry = Arc::downgrade(self);
@@ -142,14 +179,18 @@ impl Registry {
         Ok(Arc::new(line))
     }
 
-    /// Only with `loading` held. A process that stops keeps nothing: then a line lives exactly as
-    /// long as the requests that hold it.
+    /// Only with `loading` held. A process that stops keeps nothing, nor does one with too many
+    /// lines in use: then a line lives exactly as long as the requests that hold it.
     fn keep(&self, id: &ItemId, line: &Arc<LineView>) {
-        if !self.shutdown.token().is_cancelled() {
-            let mut ready = Ready::clone(&self.ready.load());
-            ready.insert(id.clone(), Arc::clone(line));
-            self.replace(ready);
+        if self.shutdown.token().is_cancelled() {
+            return;
         }
+        let mut ready = Ready::clone(&self.ready.load());
+        if ready.len() >= self.max_lines && !drop_idlest(&mut ready) {
+            return;
+        }
+        ready.insert(id.clone(), Arc::clone(line));
+        self.replace(ready);
     }
 
     /// Drops this line, but not another one that has taken its place.
@@ -178,4 +219,11 @@ impl Registry {
         // Nothing that can panic happens between two changes that belong together.
         self.loading.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Drops the line that was not asked for the longest; false if all are in use.
+fn drop_idlest(ready: &mut Ready) -> bool {
+    let unused = ready.values().filter(|line| !line.core.is_wanted());
+    let idlest = unused.max_by_key(|line| line.core.idle()).map(|line| line.core.id.clone());
+    idlest.is_some_and(|id| ready.remove(&id).is_some())
 }

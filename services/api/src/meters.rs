@@ -4,6 +4,7 @@ use daegi_domain::Status;
 use metrics::{Counter, Histogram, counter, gauge, histogram};
 
 use crate::Error;
+use crate::room::Kind;
 
 /// People who asked to join, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
@@ -24,8 +25,12 @@ pub(crate) const ASK_BATCH: &str = "daegi_api_ask_batch_tickets";
 pub(crate) const REFRESH: &str = "daegi_api_refresh_seconds";
 /// Lines this pod keeps in view.
 pub(crate) const LINES: &str = "daegi_api_lines";
-/// People who listen now, by `kind`: `events` or `socket`.
+/// Connections held for tickets now, by `kind`: `events`, `socket` or `long_poll`.
 pub(crate) const STREAMS: &str = "daegi_api_streams";
+/// Held connections that a newer one of the same ticket ended, by `kind`.
+pub(crate) const HELD_SUPERSEDED: &str = "daegi_api_held_superseded_total";
+/// Connections that were not held because the pod holds as many as it may, by `kind`.
+pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
 /// Marks of people seen that the store took, in pages.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -66,8 +71,10 @@ pub(crate) struct Meters {
 impl Meters {
     pub(crate) fn new() -> Self {
         // From the start, so that none can be told from nobody knows.
-        for kind in ["events", "socket"] {
+        for kind in Kind::LABELS {
             gauge!(STREAMS, "kind" => kind).increment(0);
+            counter!(HELD_SUPERSEDED, "kind" => kind).increment(0);
+            counter!(HELD_REFUSED, "kind" => kind).increment(0);
         }
         Self {
             joined_new: counter!(JOINS, "result" => "new"),

@@ -6,11 +6,13 @@
 //! | `room/poll.rs` | poll, and waiting for news |
 //! | `room/follow.rs` | follow: one ticket's news as they come |
 //! | `room/entry.rs` | verify and complete, for the order service |
+//! | `room/held.rs` | how many connections a ticket and a pod may hold |
 //! | `room/answer.rs` | from what is known to the JSON of a ticket or a line |
 
 mod answer;
 mod entry;
 mod follow;
+mod held;
 mod join;
 mod poll;
 
@@ -20,7 +22,6 @@ use axum::body::Bytes;
 use daegi_domain::{ItemId, PassKeys, Ticket, TicketKeys, UserId};
 use daegi_runtime::{Clock, Shutdown, Traces};
 use daegi_store::SharedStore;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -29,8 +30,11 @@ use crate::lines::Lines;
 use crate::meters::Meters;
 use crate::service::ApiDeps;
 
+use held::Held;
+
 pub(crate) use entry::Proof;
-pub(crate) use follow::{Follower, Kind, News};
+pub(crate) use follow::{Follower, News};
+pub(crate) use held::Kind;
 pub(crate) use poll::Face;
 
 /// Everything the verbs need.
@@ -44,8 +48,7 @@ pub(crate) struct Room {
     ticket_keys: TicketKeys,
     pub(crate) meters: Arc<Meters>,
     pub(crate) traces: Traces,
-    /// One for every stream and socket that may be open.
-    streams: Arc<Semaphore>,
+    held: Held,
     /// Shutdown waits for what holds a token of it.
     tracker: TaskTracker,
     /// Cancelled when listeners close: nobody is kept waiting then.
@@ -66,8 +69,13 @@ pub(crate) struct Presented {
 impl Room {
     pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
         let meters = Arc::new(Meters::new());
-        let lines =
-            Lines::new(Arc::clone(&deps.store), deps.clock.clone(), Arc::clone(&meters), shutdown);
+        let lines = Lines::new(
+            Arc::clone(&deps.store),
+            deps.clock.clone(),
+            Arc::clone(&meters),
+            deps.limits.cached_lines,
+            shutdown,
+        );
         Self {
             lines,
             store: deps.store,
@@ -77,7 +85,7 @@ impl Room {
             ticket_keys: deps.ticket_keys,
             meters,
             traces: deps.traces,
-            streams: Arc::new(Semaphore::new(deps.max_streams)),
+            held: Held::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),
         }

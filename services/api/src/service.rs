@@ -1,6 +1,7 @@
 //! Putting it together: bind, open the store, start, serve.
 
 mod doors;
+mod limits;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::room::Room;
 use crate::warmup;
 
 pub use doors::{Behind, Listeners};
+pub use limits::ApiLimits;
 
 /// What the api needs from the process it runs in.
 pub struct ApiDeps {
@@ -28,8 +30,8 @@ pub struct ApiDeps {
     pub pass_keys: PassKeys,
     /// Tells the time to the store.
     pub clock: Clock,
-    /// How many streams and sockets may be open at once; more are told to poll.
-    pub max_streams: usize,
+    /// How much one pod holds for its clients.
+    pub limits: ApiLimits,
     /// Makes spans of joins and ends, unless it is off.
     pub traces: Traces,
     /// Turns ready once the warm-up is through, and stays so: while the store is away every pod
@@ -100,12 +102,13 @@ pub async fn run(
 
 fn deps(config: Config, store: SharedStore, traces: Traces, health: health::Part) -> ApiDeps {
     tracing::info!(public = %config.public_addr, internal = %config.internal_addr, "api started");
+    let limits = ApiLimits::from(&config);
     ApiDeps {
         store,
         ticket_keys: config.secrets.ticket_keys,
         pass_keys: config.secrets.pass_keys,
         clock: Clock::system(),
-        max_streams: config.max_streams,
+        limits,
         traces,
         health,
     }

@@ -8,7 +8,7 @@ use daegi_domain::{ItemId, ItemName, LineState, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use entry::{Complete, Completed, Reason, Verdict, Verify};
+pub(crate) use entry::{Completed, Reason, TokenOrPass, Verdict};
 pub(crate) use page::{PageTexts, StreamQuery};
 pub(crate) use ticket::Ticket;
 

@@ -18,7 +18,7 @@ mod error;
 use std::io::Write;
 use std::pin::pin;
 
-use daegi_api::{Api, ApiDeps, Behind};
+use daegi_api::{Api, ApiDeps, ApiLimits, Behind};
 use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
 use daegi_kafka::EmbeddedBroker;
@@ -128,7 +128,7 @@ fn start(
         ticket_keys: config.secrets.ticket_keys.clone(),
         pass_keys: config.secrets.pass_keys.clone(),
         clock: clock.clone(),
-        max_streams: config.max_streams,
+        limits: ApiLimits::from(config),
         traces: traces.clone(),
         health: parts.api,
     };

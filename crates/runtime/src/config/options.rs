@@ -123,6 +123,23 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) max_streams: u32,
 
+    /// How many long polls (`waitMs`) one api holds at once. More are answered immediately.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
+    #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
+    pub(super) max_long_polls: u32,
+
+    /// How many connections one api holds for one ticket: streams, WebSockets and long polls
+    /// together. A newer one ends the oldest.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 3)]
+    #[arg(value_parser = value_parser!(u32).range(1..=1_000))]
+    pub(super) max_held_per_ticket: u32,
+
+    /// How many lines one api keeps in memory. Beyond it the line that no ticket asked for the
+    /// longest is dropped.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 4_096)]
+    #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(super) max_cached_lines: u32,
+
     /// How long a shutdown waits for requests in flight.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 10_000)]
     #[arg(value_parser = value_parser!(u64).range(0..=300_000))]

@@ -19,7 +19,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.lease, Duration::from_secs(3));
     assert_eq!(config.partitions, 16);
     assert_eq!(config.outbox_max, 100_000);
-    assert_eq!(config.max_streams, 15_000);
+    assert_eq!((config.max_streams, config.max_long_polls), (15_000, 15_000));
+    assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (3, 4_096));
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.log, "info");
     assert_eq!(config.log_format, LogFormat::Text);
@@ -43,6 +44,9 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_PARTITIONS", "64"),
         ("DAEGI_OUTBOX_MAX", "1"),
         ("DAEGI_MAX_STREAMS", "7"),
+        ("DAEGI_MAX_LONG_POLLS", "8"),
+        ("DAEGI_MAX_HELD_PER_TICKET", "9"),
+        ("DAEGI_MAX_CACHED_LINES", "10"),
         ("DAEGI_DRAIN_MS", "0"),
         ("DAEGI_LOG", "warn,daegi_api=debug"),
         ("DAEGI_LOG_FORMAT", "json"),
@@ -54,7 +58,8 @@ fn every_option_can_be_a_variable() {
     assert_eq!(config.internal_addr.to_string(), "[::1]:2");
     assert_eq!(config.tick, Duration::from_millis(50));
     assert_eq!((config.token_count_to_move, config.partitions, config.outbox_max), (0, 64, 1));
-    assert_eq!(config.max_streams, 7);
+    assert_eq!((config.max_streams, config.max_long_polls), (7, 8));
+    assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (9, 10));
     assert_eq!(config.drain, Duration::ZERO);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
@@ -121,6 +126,9 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
         ("partitions", "65", "65 is not in 1..=64"),
         ("outbox-max", "0", "0 is not in 1..18446744073709551615"),
         ("max-streams", "1000001", "1000001 is not in 0..=1000000"),
+        ("max-long-polls", "1000001", "1000001 is not in 0..=1000000"),
+        ("max-held-per-ticket", "0", "0 is not in 1..=1000"),
+        ("max-cached-lines", "0", "0 is not in 1..=1000000"),
         ("drain-ms", "300001", "300001 is not in 0..=300000"),
         (
             "log",

@@ -64,6 +64,10 @@ impl Store for RedisStore {
         items.buffered(ABREAST).try_filter_map(|item| async { Ok(item) }).try_collect().await
     }
 
+    async fn item_ids(&self) -> Result<Vec<ItemId>> {
+        self.members(|partition| partition.items.clone()).await
+    }
+
     async fn set_policy(
         &self,
         id: &ItemId,

@@ -6,21 +6,16 @@ use daegi_runtime::http::JsonBody;
 
 use super::presented::{OfItem, Traced};
 use crate::error::{Error, Result};
-use crate::room::{Presented, Proof, Room};
-use crate::wire::{Complete, Completed, Verdict, Verify};
+use crate::room::{Proof, Room};
+use crate::wire::{Completed, TokenOrPass, Verdict};
 
 /// `POST …/entry/verify`
 pub(crate) async fn verify(
     State(room): State<Arc<Room>>,
     OfItem(item): OfItem,
-    JsonBody(body): JsonBody<Verify>,
+    JsonBody(body): JsonBody<TokenOrPass>,
 ) -> Result<Json<Verdict>> {
-    let proof = match (body.token, body.pass) {
-        (Some(token), None) => Proof::Token(token),
-        (None, Some(pass)) => Proof::Pass(pass),
-        _ => return Err(Error::invalid("exactly one of token and pass is needed")),
-    };
-    Ok(Json(room.verify(&item, proof).await?))
+    Ok(Json(room.verify(&item, proof(body)?).await?))
 }
 
 /// `POST …/entry/complete`
@@ -28,9 +23,16 @@ pub(crate) async fn complete(
     State(room): State<Arc<Room>>,
     Traced(begun): Traced,
     OfItem(item): OfItem,
-    JsonBody(body): JsonBody<Complete>,
+    JsonBody(body): JsonBody<TokenOrPass>,
 ) -> Result<Json<Completed>> {
-    let presented = Presented { item, token: body.token, user: None };
-    let released = room.complete(&presented, begun.as_ref()).await?;
+    let released = room.complete(item, proof(body)?, begun.as_ref()).await?;
     Ok(Json(Completed { released }))
+}
+
+fn proof(body: TokenOrPass) -> Result<Proof> {
+    match (body.token, body.pass) {
+        (Some(token), None) => Ok(Proof::Token(token)),
+        (None, Some(pass)) => Ok(Proof::Pass(pass)),
+        _ => Err(Error::invalid("exactly one of token and pass is needed")),
+    }
 }

@@ -9,6 +9,7 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::http::HeaderMap;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
+use daegi_runtime::Problem;
 use daegi_runtime::http::QueryParams;
 use futures_util::stream;
 use tokio::time::timeout;
@@ -19,6 +20,8 @@ use crate::wire::StreamQuery;
 
 /// When a client whose stream broke off comes back, in milliseconds.
 const RECONNECT_MS: std::ops::RangeInclusive<u64> = 1_000..=3_000;
+/// The same for a client whose ticket has too many connections.
+const SUPERSEDED_RECONNECT_MS: u64 = 30_000;
 /// Nothing is expected from clients but the protocol's own small frames.
 const MAX_HEARD: usize = 1024;
 /// How long a reader may take for one message before it counts as gone.
@@ -51,8 +54,8 @@ pub(crate) async fn events(
     Ok((headers, Body::from_stream(all)).into_response())
 }
 
-/// The text of news. After a problem the stream just ends: the client comes back and is told by
-/// the status, where it looks for it.
+/// The text of news. The last event of a stream that cannot go on is `problem`, whose data is the
+/// problem that a poll would answer.
 fn event(news: News) -> Bytes {
     let text = match news {
         News::Ticket { id, ticket } => {
@@ -66,7 +69,16 @@ fn event(news: News) -> Bytes {
             format!("event: page\ndata: {json}\n\n")
         }
         News::ComeBack(ms) => format!("retry: {ms}\n\n"),
-        News::Heartbeat | News::Lost(_) => ":\n\n".to_owned(),
+        News::Heartbeat => ":\n\n".to_owned(),
+        News::Lost(error) => {
+            // A client that does not know the event comes back, but not to take a slot again soon.
+            let retry = match error {
+                Error::Superseded => format!("retry: {SUPERSEDED_RECONNECT_MS}\n"),
+                _ => String::new(),
+            };
+            let problem = serde_json::to_string(&Problem::from(error)).unwrap_or_default();
+            format!("{retry}event: problem\ndata: {problem}\n\n")
+        }
     };
     text.into()
 }

@@ -10,13 +10,16 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::View;
+use super::absent::Absent;
+use super::answers::Answers;
 use super::seen::Marks;
 use super::settings::SharedSettings;
 use crate::Error;
 use crate::meters::Meters;
 
-/// A line counts as asked for this long after the last request.
-const WANTED: Duration = Duration::from_secs(5);
+/// A line is kept fresh for this long after the last request of a waiting ticket. Requests that
+/// come more rarely refresh it themselves.
+const WANTED: Duration = Duration::from_secs(1);
 /// How exactly the last request is noted. Coarse, so that ten thousand polls per second write the
 /// shared cache line four times and not ten thousand times.
 const ASKED_STEP_MS: u64 = 250;
@@ -27,6 +30,8 @@ pub(crate) struct Context {
     pub(super) clock: Clock,
     pub(super) settings: SharedSettings,
     pub(super) meters: Arc<Meters>,
+    pub(super) absent: Absent,
+    pub(super) answers: Answers,
 }
 
 /// What the requests for one line and its task share.
@@ -48,6 +53,7 @@ pub(crate) struct Core {
     /// Ends the refresher's rest early.
     pub(super) wake: Notify,
     paused: AtomicBool,
+    /// One more than the step of the last request of a waiting ticket; 0 while there was none.
     asked: AtomicU64,
     born: Instant,
 }
@@ -79,9 +85,9 @@ impl Core {
         }
     }
 
-    /// Notes a request, and wakes the refresher if it rests for want of any.
+    /// Notes a request of a waiting ticket, and wakes the refresher if it rests for want of any.
     pub(super) fn ask(&self) {
-        let step = self.step();
+        let step = self.step() + 1;
         if self.asked.load(Ordering::Relaxed) != step {
             self.asked.store(step, Ordering::SeqCst);
         }
@@ -90,12 +96,22 @@ impl Core {
         }
     }
 
-    /// Whether anybody asked lately or waits for news now.
+    /// Whether a waiting ticket asked lately, or a connection is held for a ticket now.
     pub(super) fn is_wanted(&self) -> bool {
-        let idle = self.step().saturating_sub(self.asked.load(Ordering::SeqCst));
-        Duration::from_millis(idle * ASKED_STEP_MS) < WANTED
+        (self.asked.load(Ordering::SeqCst) > 0 && self.idle() < WANTED)
             || self.rounds.receiver_count() > 0
             || self.moves.receiver_count() > 0
+    }
+
+    /// How long no waiting ticket has asked.
+    pub(super) fn idle(&self) -> Duration {
+        let steps = (self.step() + 1).saturating_sub(self.asked.load(Ordering::SeqCst).max(1));
+        Duration::from_millis(steps * ASKED_STEP_MS)
+    }
+
+    /// Whether the refresher rests: the view is only as new as the last request needed it.
+    pub(super) fn is_resting(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
     }
 
     /// Announces a rest before looking once more whether it is wanted: a request either sees the

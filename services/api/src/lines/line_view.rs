@@ -11,7 +11,7 @@ use super::batch::{Batches, Queue, queue};
 use super::core::Core;
 use super::joins::Joins;
 use super::reader::Reader;
-use super::refresh::{self, Refresher};
+use super::refresh::{self, EVERY, Refresher};
 use super::view::Look;
 use super::{Registry, View};
 use crate::error::{Error, Result};
@@ -42,17 +42,37 @@ impl LineView {
 
     /// What is known of the line, if that is at most a second old, as it nearly always is.
     pub(crate) fn at_hand(&self) -> Option<Arc<View>> {
-        self.core.ask();
+        self.not_older_than(STALE)
+    }
+
+    /// The same for a ticket: a position is at most 250 ms old. While the refresher works, the view
+    /// is that new unless the store is slow.
+    fn at_hand_of_ticket(&self) -> Option<Arc<View>> {
+        self.not_older_than(if self.core.is_resting() { EVERY } else { STALE })
+    }
+
+    fn not_older_than(&self, age: Duration) -> Option<Arc<View>> {
         let view = self.core.view.load_full();
-        let is_known = !self.core.gone.load(Ordering::Relaxed) && view.as_of.elapsed() <= STALE;
+        let is_known = !self.core.gone.load(Ordering::Relaxed) && view.as_of.elapsed() <= age;
         is_known.then_some(view)
     }
 
     /// The same, with a look at the store where that is needed.
     pub(crate) async fn fresh(&self) -> Result<Arc<View>> {
-        if let Some(view) = self.at_hand() {
-            return Ok(view);
+        match self.at_hand() {
+            Some(view) => Ok(view),
+            None => self.unless_gone().await,
         }
+    }
+
+    async fn fresh_for_ticket(&self) -> Result<Arc<View>> {
+        match self.at_hand_of_ticket() {
+            Some(view) => Ok(view),
+            None => self.unless_gone().await,
+        }
+    }
+
+    async fn unless_gone(&self) -> Result<Arc<View>> {
         if self.core.gone.load(Ordering::Relaxed) {
             return Err(Error::ItemNotFound);
         }
@@ -83,7 +103,7 @@ impl LineView {
     /// Where a number waits and the view that goes with it, if that is known without waiting for
     /// anybody: what nearly every poll needs. Asking is being seen.
     pub(crate) fn glance(&self, number: Number) -> Option<(Arc<View>, u64)> {
-        let view = self.at_hand()?;
+        let view = self.at_hand_of_ticket()?;
         let Look::Waiting { position } = view.look(number) else { return None };
         self.mark(&view, number);
         Some((view, position))
@@ -91,7 +111,10 @@ impl LineView {
 
     /// Where a ticket stands, and the view that goes with it. Asking is being seen.
     pub(crate) async fn find(&self, ticket: &Ticket) -> Result<(Arc<View>, Standing)> {
-        let mut view = self.fresh().await?;
+        if let Some(remembered) = self.remembered(ticket) {
+            return Ok(remembered);
+        }
+        let mut view = self.fresh_for_ticket().await?;
         if view.look(ticket.number) == Look::Beyond {
             // Probably joined a moment ago, here or at another pod.
             view = self.refreshed().await?;
@@ -100,6 +123,7 @@ impl LineView {
             Look::Waiting { position } => Standing::At(Place::Waiting { position }),
             Look::Over | Look::Beyond => {
                 let standing = self.resolve(ticket).await?;
+                self.core.context.answers.insert(ticket, standing, &view);
                 if is_waiting(standing) && view.may_have_lost(ticket.number) {
                     // Taken back just now, so that the line is another one than before.
                     view = self.refreshed().await?;
@@ -132,11 +156,23 @@ impl LineView {
         refresh::flush(&self.core).await
     }
 
+    /// What the store answered about a ticket that is not in the line any more, if that was lately.
+    fn remembered(&self, ticket: &Ticket) -> Option<(Arc<View>, Standing)> {
+        let view = self.core.view.load_full();
+        if self.core.gone.load(Ordering::Relaxed) || view.look(ticket.number) != Look::Over {
+            return None;
+        }
+        let standing = self.core.context.answers.get(ticket, &view)?;
+        Some((view, standing))
+    }
+
     async fn resolve(&self, ticket: &Ticket) -> Result<Standing> {
         self.asks.ask((ticket.user.clone(), ticket.number)).await
     }
 
+    /// Notes that a ticket that waits was seen, and that the line is to be kept fresh for it.
     fn mark(&self, view: &View, number: Number) {
+        self.core.ask();
         if !view.pages.mark(number) {
             self.core.marks.outside(number);
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::View;
 use super::core::Context;
 use super::seen::Pages;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::patience::in_time;
 use crate::wire::PageTexts;
 
@@ -23,6 +23,15 @@ pub(crate) struct Reader {
     pages: Arc<Pages>,
 }
 
+/// How much of a line is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything that positions need, in as many calls as that takes.
+    Positions,
+    /// What the public sees, in one call. The view knows no positions.
+    Summary,
+}
+
 impl Reader {
     pub(super) fn new() -> Self {
         Self {
@@ -34,8 +43,35 @@ impl Reader {
         }
     }
 
+    /// The line of an item that this pod does not have in view. Names of items that do not exist
+    /// cost few calls.
+    pub(super) async fn first_read(
+        &mut self,
+        id: &ItemId,
+        context: &Context,
+        depth: Depth,
+    ) -> Result<View> {
+        let found = match context.absent.rules_out(id).await? {
+            true => None,
+            false => self.read_to(id, context, depth).await?,
+        };
+        if found.is_none() {
+            context.absent.insert(id);
+        }
+        found.ok_or(Error::ItemNotFound)
+    }
+
     /// The line as it is now; none if there is no such item.
     pub(super) async fn read(&mut self, id: &ItemId, context: &Context) -> Result<Option<View>> {
+        self.read_to(id, context, Depth::Positions).await
+    }
+
+    async fn read_to(
+        &mut self,
+        id: &ItemId,
+        context: &Context,
+        depth: Depth,
+    ) -> Result<Option<View>> {
         let settings = context.settings.now().await?;
         loop {
             let as_of = Instant::now();
@@ -44,7 +80,7 @@ impl Reader {
                 return Ok(None);
             };
             self.take_changes(&mut line);
-            if !line.more {
+            if !line.more || depth == Depth::Summary {
                 let (frontier, tail, now) = (line.frontier, line.tail, context.clock.now_ms());
                 self.pages = Pages::moved_to(&self.pages, &self.reclaimed, frontier, tail);
                 let state = state_of(&line, &settings, now);

@@ -1,5 +1,5 @@
-//! The task of one line: look at the store four times per second while anybody asks, rest while
-//! nobody does, and carry the marks of people seen to the store.
+//! The task of one line: read the store four times per second while waiting tickets ask, rest while
+//! none does, and carry the marks of people seen to the store.
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;
@@ -15,8 +15,8 @@ use super::{Registry, View};
 use crate::error::{Error, Result};
 use crate::patience::in_time;
 
-/// The rest between two looks while anybody asks.
-const EVERY: Duration = Duration::from_millis(245);
+/// The rest between two reads while waiting tickets ask.
+pub(super) const EVERY: Duration = Duration::from_millis(245);
 /// The shortest rest, however urgently somebody asks.
 const AT_LEAST: Duration = Duration::from_millis(15);
 /// The rest after a look that failed: a store in trouble is not helped by a crowd at its door.
@@ -53,11 +53,18 @@ impl Refresher {
             let _ = timeout(EVERY - AT_LEAST, self.core.wake.notified()).await;
             return;
         }
-        if timeout(FORGET, self.core.wake.notified()).await.is_err() {
+        self.rest_until_asked().await;
+        self.core.resume();
+    }
+
+    /// Requests other than those of waiting tickets wake the refresher, too, but do not keep the
+    /// line in view.
+    async fn rest_until_asked(&self) {
+        let rest = FORGET.saturating_sub(self.core.idle());
+        if timeout(rest, self.core.wake.notified()).await.is_err() {
             self.forget();
             self.core.wake.notified().await;
         }
-        self.core.resume();
     }
 
     async fn round(&mut self) {

@@ -71,6 +71,14 @@ impl View {
         (number <= line.base && !self.reclaimed.contains(number)) || number > line.tail
     }
 
+    /// How soon the turn of a position may come: after the ticks that admit everything before it
+    /// at full quota. Returns `None` while the line does not move.
+    pub(crate) fn earliest_turn_ms(&self, position: u64) -> Option<u64> {
+        let quota = u64::from(self.settings.quota(&self.line.item));
+        let moves = self.state == LineState::Open && quota > 0;
+        moves.then(|| position.div_ceil(quota.max(1)) * u64::from(self.settings.tick_ms))
+    }
+
     /// How many people wait, wherever they stand.
     pub(crate) fn people(&self) -> u64 {
         self.line.waiting + self.line.returning

@@ -4,7 +4,7 @@ use schemars::json_schema;
 
 use super::{Answer, Operation, Parameter, schema_of};
 use crate::http::{entry, live, queue, reading, wait};
-use crate::wire::{Complete, Completed, Join, Line, PageTexts, Ticket, Verdict, Verify, Wait};
+use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
 
 const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
@@ -39,7 +39,7 @@ const WAIT: Parameter = Parameter {
     name: "waitMs",
     place: "query",
     required: false,
-    about: "How long the answer may be held back until status, position or line state change.",
+    about: "How long the answer may be held back until status, position or line state change. It comes earlier when the pod holds too many or a newer connection of the ticket replaces this one.",
     schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
 };
 const LAST_EVENT: Parameter = Parameter {
@@ -99,7 +99,7 @@ fn poll() -> Operation {
 
 fn events() -> Operation {
     Operation::new(("get", EVENTS), ("events", "Follow a ticket as server-sent events"), live::events)
-        .about("Events named `ticket` whose data is the JSON of a poll: the first at once, then whenever it changes. A comment comes every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: come back then, the place is kept.")
+        .about("Events named `ticket` whose data is the JSON of a poll: the first at once, then whenever it changes. A comment comes every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: come back then, the place is kept. A stream that cannot go on ends with an event named `problem`, whose data is the problem that a poll would answer (`LINE_RESTARTED`, `ITEM_NOT_FOUND`), or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
         .with([ITEM, TOKEN, LAST_EVENT, PAGE, USER])
         .answers(media("The stream.", "text/event-stream"))
         .fails(ANY_TICKET)
@@ -107,7 +107,7 @@ fn events() -> Operation {
 
 fn socket() -> Operation {
     Operation::new(("get", SOCKET), ("socket", "Follow a ticket over a WebSocket"), live::socket)
-        .about("Text messages with the JSON of a poll: the first at once, then whenever it changes. The server closes with 1000 after a final status, with 1012 and the reason `retry=<ms>` when the pod restarts, and with 1008 and the code of a problem when the ticket cannot be followed any more.")
+        .about("Text messages with the JSON of a poll: the first at once, then whenever it changes. The server closes with 1000 after a final status, with 1012 and the reason `retry=<ms>` when the pod restarts, and with 1008 and the code of a problem when the ticket cannot be followed any more, or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
         .with([ITEM, TOKEN, USER])
         .answers(Answer { status: 101, about: "The socket.", content: None, headers: &[] })
         .fails(ANY_TICKET)
@@ -133,7 +133,7 @@ fn verify() -> Operation {
         .internal()
         .about("Whether the holder of a token or a pass may be inside now. A pass can be checked offline against the published keys; this call also knows entries that were completed or given back.")
         .with([ITEM])
-        .takes::<Verify>(true)
+        .takes::<TokenOrPass>(true)
         .answers(json(200, "The verdict.", schema_of::<Verdict>))
         .fails([Code::InvalidRequest, Code::PayloadTooLarge])
         .fails([Code::UnsupportedMediaType, Code::Unavailable])
@@ -142,9 +142,9 @@ fn verify() -> Operation {
 fn complete() -> Operation {
     Operation::new(("post", COMPLETE), ("complete", "Complete an entry"), entry::complete)
         .internal()
-        .about("The order was placed: the entry ends and makes room for the next person.")
+        .about("The order was placed: the entry of a token or a pass ends and makes room for the next person. An expired pass is of an entry that has ended: nothing is released.")
         .with([ITEM])
-        .takes::<Complete>(true)
+        .takes::<TokenOrPass>(true)
         .answers(json(200, "Whether this call ended it.", schema_of::<Completed>))
         .fails([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
         .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])

@@ -1,4 +1,4 @@
-use daegi_domain::{EndReason, Eta, LineState, Millis, Status, Ticket, rate, rfc3339};
+use daegi_domain::{EndReason, Eta, LineState, Millis, Policy, Status, Ticket, rate, rfc3339};
 use daegi_store::{Place, Standing};
 
 use super::Room;
@@ -8,6 +8,9 @@ use crate::wire;
 
 /// How far the time to the next poll is spread, so that people who came together do not stay so.
 const JITTER: f64 = 0.2;
+
+/// The shortest time to the next poll that an early turn asks for.
+const MIN_POLL_MS: u64 = 1_000;
 
 /// The longest time to the next poll while a line waits for people it lost.
 const RECOVERING_MS: u64 = 5_000;
@@ -116,7 +119,8 @@ fn bare(ticket: &Ticket, token: String, view: &View, status: Status) -> wire::Ti
 /// A ticket of somebody who waits. The view knows how fast the line moves, so that a poll only divides.
 fn waiting(bare: wire::Ticket, view: &View, position: u64) -> wire::Ticket {
     let eta = view.pace.map(|pace| pace.eta(position));
-    let wait = poll_after_ms(eta, view.line.item.policy.grace_seconds);
+    let policy = &view.line.item.policy;
+    let wait = poll_after_ms(eta, view.earliest_turn_ms(position), policy);
     wire::Ticket {
         position,
         // The position may be newer than the view.
@@ -131,11 +135,15 @@ fn waiting(bare: wire::Ticket, view: &View, position: u64) -> wire::Ticket {
     }
 }
 
-/// When to ask again, spread, but never so late that a well-behaved person counts as unseen.
-fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
+/// When to ask again: a tenth of the expected wait, and no later than the earliest turn that the
+/// quota allows, spread. Never so late that a client that obeys counts as unseen, or that more than
+/// half of its pass is over when it learns of its turn.
+fn poll_after_ms(eta: Option<Eta>, earliest_turn_ms: Option<u64>, policy: &Policy) -> u64 {
+    let earliest = earliest_turn_ms.map_or(u64::MAX, |ms| ms.max(MIN_POLL_MS));
+    let wait = rate::poll_after_ms(eta, policy.grace_seconds).min(earliest);
     let spread = 1.0 + JITTER * (2.0 * fastrand::f64() - 1.0);
-    let wait = (rate::poll_after_ms(eta, grace_seconds) as f64 * spread) as u64;
-    match grace_seconds {
+    let wait = ((wait as f64 * spread) as u64).min(u64::from(policy.pass_ttl_seconds) * 500);
+    match policy.grace_seconds {
         0 => wait,
         grace => wait.min(u64::from(grace) * 500),
     }
@@ -148,10 +156,29 @@ mod tests {
     #[test]
     fn polls_are_spread_by_a_fifth_and_come_twice_per_grace_period() {
         let eta = Some(Eta { p50: 100, p90: 200 });
-        let many: Vec<u64> = (0..1000).map(|_| poll_after_ms(eta, 0)).collect();
+        let policy = |grace_seconds| Policy { grace_seconds, ..Policy::default() };
+        let many: Vec<u64> = (0..1000).map(|_| poll_after_ms(eta, None, &policy(0))).collect();
         assert!(many.iter().all(|ms| (8_000..=12_000).contains(ms)));
         assert!(many.iter().any(|ms| *ms < 9_000) && many.iter().any(|ms| *ms > 11_000));
-        assert!((0..1000).all(|_| poll_after_ms(eta, 20) <= 10_000));
+        assert!((0..1000).all(|_| poll_after_ms(eta, None, &policy(20)) <= 10_000));
+    }
+
+    #[test]
+    fn a_client_that_obeys_learns_of_its_turn_before_half_of_its_pass_is_over() {
+        let eta = Some(Eta { p50: 100_000, p90: 200_000 });
+        for pass_ttl_seconds in [1, 4, 10, 600] {
+            let policy = Policy { pass_ttl_seconds, grace_seconds: 0, ..Policy::default() };
+            let longest = u64::from(pass_ttl_seconds) * 500;
+            assert!((0..1000).all(|_| poll_after_ms(eta, None, &policy) <= longest));
+        }
+    }
+
+    #[test]
+    fn a_turn_that_may_come_early_is_asked_for_early() {
+        let eta = Some(Eta { p50: 100_000, p90: 200_000 });
+        let policy = Policy { grace_seconds: 0, ..Policy::default() };
+        assert!((0..1000).all(|_| poll_after_ms(eta, Some(2_000), &policy) <= 2_400));
+        assert!((0..1000).all(|_| poll_after_ms(None, Some(50), &policy) >= 800));
     }
 
     #[test]

@@ -2,17 +2,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{LineState, Ticket};
-use metrics::{Gauge, gauge};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::answer::Found;
+use super::held::{Hold, Kind};
 use super::poll::{SEEN_EVERY, Sight};
 use super::{Presented, Room};
 use crate::error::{Error, Result};
 use crate::lines::LineView;
-use crate::meters::STREAMS;
 use crate::wire;
 
 /// Nobody hears more often that the place has changed; a turn or a line state is told at once.
@@ -28,13 +27,6 @@ const ENTRY_PACE: Duration = Duration::from_secs(2);
 /// When to come back after a restart, in milliseconds. Spread, so that everybody who was here
 /// does not fall on the next pod at the same moment.
 const COME_BACK_MS: std::ops::RangeInclusive<u64> = 1_000..=8_000;
-
-/// How a person listens.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    Events,
-    Socket,
-}
 
 /// What a person who listens is told.
 #[derive(Debug)]
@@ -70,7 +62,9 @@ pub(crate) struct Follower {
     looked_at: Instant,
     spoke_at: Instant,
     over: bool,
-    _counted: Counted,
+    hold: Hold,
+    /// Shutdown waits for the last event of the stream.
+    _tracked: TaskTrackerToken,
 }
 
 /// What the person knows.
@@ -80,13 +74,6 @@ struct Told {
     state: LineState,
     people: u64,
     at: Instant,
-}
-
-/// A stream that is open: it has one of the permits, and shutdown waits for its goodbye.
-struct Counted {
-    open: Gauge,
-    _permit: OwnedSemaphorePermit,
-    _tracked: TaskTrackerToken,
 }
 
 impl Room {
@@ -100,7 +87,7 @@ impl Room {
         page: Option<String>,
     ) -> Result<Follower> {
         let ticket = self.believe(&presented)?;
-        let counted = self.count(kind)?;
+        let hold = self.held.hold(&ticket, kind).ok_or(Error::TooManyListen)?;
         let line = self.line_of(&ticket).await?;
         // Before the first look, so that no change falls between both.
         let (moves, ends) = (line.moves(), line.ends());
@@ -121,19 +108,9 @@ impl Room {
             looked_at: now,
             spoke_at: now,
             over: false,
-            _counted: counted,
+            hold,
+            _tracked: self.tracker.token(),
         })
-    }
-
-    fn count(&self, kind: Kind) -> Result<Counted> {
-        let permit = Arc::clone(&self.streams).try_acquire_owned();
-        let permit = permit.map_err(|_| Error::TooManyListen)?;
-        let open = match kind {
-            Kind::Events => gauge!(STREAMS, "kind" => "events"),
-            Kind::Socket => gauge!(STREAMS, "kind" => "socket"),
-        };
-        open.increment(1);
-        Ok(Counted { open, _permit: permit, _tracked: self.tracker.token() })
     }
 }
 
@@ -169,6 +146,10 @@ impl Follower {
         loop {
             tokio::select! {
                 () = self.room.stop.cancelled() => return self.goodbye(),
+                () = self.hold.superseded() => {
+                    self.over = true;
+                    return News::Lost(Error::Superseded);
+                }
                 // Only who waits can be told something by the line. Its task outlives it, so
                 // this never fails.
                 _ = self.moves.changed(), if self.waits() => self.look_at = Instant::now(),
@@ -283,11 +264,5 @@ impl Follower {
             }
             Found::Waiting { .. } | Found::Ended(_) => SEEN_EVERY,
         }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.open.decrement(1);
     }
 }

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, ItemId, Ticket, UserId};
+use daegi_domain::{EndReason, ItemId, PassError, Ticket, TokenError, UserId};
 use daegi_runtime::traces::{Begun, Call};
 use daegi_store::{Closing, Joined};
 
 use super::answer::Found;
-use super::{Presented, Room};
+use super::{Presented, Proof, Room};
 use crate::error::{Error, Result};
 use crate::lines::{LineView, View};
 use crate::patience::{in_a_second, in_time};
@@ -84,6 +84,7 @@ impl Room {
         let Ticket { item, user, number } = self.believe(presented)?;
         let now = self.clock.now_ms();
         let left = in_time("leave", self.store.leave(&item, &user, number, now)).await?;
+        self.lines.forget_answer(&item, number);
         unless_forgotten(left)?;
         if let Some(line) = self.lines.known(&item) {
             // So that the person's next poll at this pod knows. If it fails, they have left anyway.
@@ -95,16 +96,30 @@ impl Room {
         Ok(())
     }
 
-    /// The order was placed: ends the entry. Says whether this call did.
+    /// The order was placed: ends the entry. Says whether this call did. An expired pass is of an
+    /// entry that has ended.
     pub(crate) async fn complete(
         &self,
-        presented: &Presented,
+        item: ItemId,
+        proof: Proof,
         begun: Option<&Begun>,
     ) -> Result<bool> {
-        let Ticket { item, user, number } = self.believe(presented)?;
+        let (user, number) = match proof {
+            Proof::Token(token) => {
+                let ticket = self.ticket_keys.verify(&item, &token)?;
+                (ticket.user, ticket.number)
+            }
+            Proof::Pass(pass) => match self.pass_keys.verify(&item, &pass, self.clock.now_ms()) {
+                Ok(claims) => (claims.sub, claims.num),
+                Err(PassError::Expired) => return Ok(false),
+                Err(PassError::Invalid) => return Err(TokenError::Invalid.into()),
+                Err(PassError::OtherItem) => return Err(TokenError::OtherItem.into()),
+            },
+        };
         let now = self.clock.now_ms();
         let done = self.store.complete(&item, &user, number, EndReason::Completed, now);
         let released = unless_forgotten(in_time("complete", done).await?)?;
+        self.lines.forget_answer(&item, number);
         if let Some(begun) = begun {
             self.traces.answered(Call::Complete, &item, number, begun);
         }

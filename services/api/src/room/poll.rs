@@ -6,6 +6,7 @@ use daegi_store::Standing;
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::Found;
+use super::held::Kind;
 use super::{Presented, Room};
 use crate::error::{Error, Result};
 use crate::lines::{LineView, View};
@@ -75,7 +76,7 @@ impl Room {
 
     /// What everybody may know about a line.
     pub(crate) async fn line(&self, item: &ItemId) -> Result<wire::Line> {
-        let view = in_a_second(async { self.lines.view(item).await?.fresh().await }).await?;
+        let view = in_a_second(self.lines.peek(item)).await?;
         Ok(wire::Line {
             item_id: item.clone(),
             item_name: view.line.item.name.clone(),
@@ -88,7 +89,7 @@ impl Room {
 
     /// What an item shows of itself.
     pub(crate) async fn face(&self, item: &ItemId) -> Result<Face> {
-        let view = in_a_second(async { self.lines.view(item).await?.fresh().await }).await?;
+        let view = in_a_second(self.lines.peek(item)).await?;
         let item = &view.line.item;
         Ok(Face {
             name: item.name.clone(),
@@ -139,6 +140,11 @@ impl Room {
         let end = Instant::now() + wait;
         let mut moves = line.moves();
         let mut sight = self.look(line, ticket).await?;
+        if !sight.found.is_waiting() {
+            return Ok(sight);
+        }
+        // A pod that holds as many as it may answers like a plain poll.
+        let Some(hold) = self.held.hold(ticket, Kind::LongPoll) else { return Ok(sight) };
         while sight.found.is_waiting() && Instant::now() < end {
             let pause = end.min(Instant::now() + SEEN_EVERY);
             tokio::select! {
@@ -146,6 +152,7 @@ impl Room {
                 _ = moves.changed() => {}
                 () = sleep_until(pause) => {}
                 () = self.stop.cancelled() => break,
+                () = hold.superseded() => break,
             }
             let now = self.look(line, ticket).await?;
             let before = std::mem::replace(&mut sight, now);

@@ -2,14 +2,14 @@ use daegi_domain::{EndReason, Millis, UserId, rfc3339};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is to be verified: exactly one of both.
+/// Which entry is verified or completed: exactly one of both.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [
     { "required": ["token"], "properties": { "token": { "type": "string" }, "pass": { "type": "null" } } },
     { "required": ["pass"], "properties": { "pass": { "type": "string" }, "token": { "type": "null" } } },
 ]))]
-pub(crate) struct Verify {
+pub(crate) struct TokenOrPass {
     /// A ticket's token.
     #[serde(default)]
     pub(crate) token: Option<String>,
@@ -59,14 +59,6 @@ pub(crate) enum Reason {
     LineRestarted,
     /// No such item.
     ItemNotFound,
-}
-
-/// Which entry is completed.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Complete {
-    /// The ticket's token.
-    pub(crate) token: String,
 }
 
 /// What completing did.

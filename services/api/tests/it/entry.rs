@@ -55,6 +55,26 @@ async fn a_completed_entry_is_over_and_its_pass_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pass_completes_its_entry_like_the_token() {
+    let (world, token, pass) = inside().await;
+    let by_pass = async |item: &str, pass: &str| {
+        let uri = format!("/internal/v1/item/{item}/entry/complete");
+        world.post(&uri, &json!({ "pass": pass }).to_string()).await
+    };
+    by_pass("other", &pass).await.is_problem(403, "TOKEN_MISMATCH");
+    by_pass("concert", "a.b.c").await.is_problem(401, "INVALID_TOKEN");
+    assert_eq!(by_pass("concert", &pass).await.json(), json!({ "released": true }));
+    assert_eq!(by_pass("concert", &pass).await.json(), json!({ "released": false }));
+    assert_eq!(world.poll("concert", &token).await.json()["status"], "COMPLETED");
+    world.clock.advance(Duration::from_secs(601));
+    assert_eq!(by_pass("concert", &pass).await.json(), json!({ "released": false }), "expired");
+    for body in [json!({}), json!({ "pass": pass, "token": token })] {
+        world.post(COMPLETE, &body.to_string()).await.is_problem(400, "INVALID_REQUEST");
+    }
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_entry_given_back_revokes_the_pass() {
     let (world, token, pass) = inside().await;
     assert_eq!(world.leave("concert", &token).await.status, 204);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
-use daegi_api::ApiDeps;
+use daegi_api::{ApiDeps, ApiLimits};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::http::Guarded;
 use daegi_runtime::{Clock, Health, Shutdown, Traces};
@@ -22,6 +22,14 @@ pub(crate) const NOW: u64 = 1_800_000_000_000;
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 /// Few, so that a test can open them all.
 pub(crate) const MAX_STREAMS: usize = 40;
+pub(crate) const MAX_CACHED_LINES: usize = 50;
+/// As many of one ticket as tests open.
+const LIMITS: ApiLimits = ApiLimits {
+    streams: MAX_STREAMS,
+    long_polls: 1000,
+    held_per_ticket: 1000,
+    cached_lines: MAX_CACHED_LINES,
+};
 
 pub(crate) struct World {
     pub(crate) store: Probe,
@@ -65,6 +73,18 @@ impl Answer {
 impl World {
     /// An api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
+        Self::with_limits(LIMITS)
+    }
+
+    /// A warm api with one open item that holds so many connections of a ticket.
+    pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
+        let world = Self::with_limits(ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS });
+        world.is_ready().await;
+        world.put_item(item, 1000, true).await;
+        world
+    }
+
+    fn with_limits(limits: ApiLimits) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (Probe::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
@@ -74,7 +94,7 @@ impl World {
             ticket_keys: keys.clone(),
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
-            max_streams: MAX_STREAMS,
+            limits,
             traces: Traces::default(),
             health: health.part("api"),
         };

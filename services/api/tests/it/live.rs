@@ -261,16 +261,24 @@ async fn an_outage_of_the_store_ends_no_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removed_item_ends_the_stream_and_whoever_comes_back_is_told_why() {
+async fn a_removed_item_ends_the_stream_and_both_say_why() {
     let (world, [kim]) = people(["kim"]).await;
     let mut stream = world.listen("concert", &kim, None).await;
     stream.ticket().await;
     world.store.remove_item(&id("concert")).await.unwrap();
-    while let Some(said) = stream.said().await {
-        assert_eq!(said.data, None);
-    }
+    stream.ends_with("ITEM_NOT_FOUND", 404).await;
     let again = world.get(&format!("{}/events", ticket("concert", &kim))).await;
     again.is_problem(404, "ITEM_NOT_FOUND");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_line_ends_the_stream_and_says_why() {
+    let (world, [kim]) = people(["kim"]).await;
+    let mut stream = world.listen("concert", &kim, None).await;
+    stream.ticket().await;
+    world.store.reset(&id("concert"), world.clock.now_ms()).await.unwrap();
+    stream.ends_with("LINE_RESTARTED", 410).await;
     world.end().await;
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::harness::{NOW, SOON, id, line, ticket};
 use crate::process::{config, listeners, status};
 
-const SETTINGS: Settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
+pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
 
 /// Creates an item as the scheduler would.
 async fn put_item(redis: &Redis) {
@@ -24,7 +24,7 @@ async fn put_item(redis: &Redis) {
 }
 
 /// A pod that runs on this Redis while somebody asks it things; asking ends it.
-async fn with_pod(redis: &str, ask: impl AsyncFnOnce(Pod)) {
+pub(crate) async fn with_pod(redis: &str, ask: impl AsyncFnOnce(Pod)) {
     let (listeners, people, services) = listeners().await;
     let shutdown = Shutdown::new();
     let running = daegi_api::run(config(&["--store", redis]), listeners, shutdown.clone());
@@ -38,8 +38,8 @@ async fn with_pod(redis: &str, ask: impl AsyncFnOnce(Pod)) {
 }
 
 /// Where a pod listens.
-struct Pod {
-    people: SocketAddr,
+pub(crate) struct Pod {
+    pub(crate) people: SocketAddr,
     services: SocketAddr,
 }
 
@@ -52,7 +52,7 @@ impl Pod {
         status(format!("http://{}{path}", self.services)).await
     }
 
-    async fn is_ready(&self) {
+    pub(crate) async fn is_ready(&self) {
         eventually(SOON, "ready", async || self.probe("/readyz").await == 200).await;
     }
 }

@@ -86,3 +86,22 @@ async fn a_socket_beyond_the_limit_is_refused_and_a_closed_one_makes_room() {
     drop(sockets);
     world.end().await;
 }
+
+#[tokio::test]
+async fn a_socket_that_a_newer_one_replaced_closes_with_the_code() {
+    let world = World::with_held_per_ticket("concert", 1).await;
+    let kim = world.token("concert", "kim").await;
+    let base = served(&world).await;
+    let mut older = dial(&base, &kim).await.unwrap();
+    heard(&mut older).await.unwrap();
+    let mut newer = dial(&base, &kim).await.unwrap();
+    heard(&mut newer).await.unwrap();
+    let closed = loop {
+        if let Err(closed) = heard(&mut older).await {
+            break closed;
+        }
+    };
+    assert_eq!((u16::from(closed.code), closed.reason.as_str()), (1008, "RATE_LIMITED"));
+    drop(newer);
+    world.end().await;
+}

@@ -56,6 +56,20 @@ impl Stream {
         }
     }
 
+    /// That the stream ends with this problem and without another ticket.
+    pub(crate) async fn ends_with(&mut self, code: &str, status: u16) {
+        let last = loop {
+            let said = self.said().await.unwrap();
+            if said.data.is_some() {
+                break said;
+            }
+        };
+        assert_eq!(last.name.as_deref(), Some("problem"), "{last:?}");
+        let problem = last.data.unwrap();
+        assert_eq!((&problem["code"], &problem["status"]), (&code.into(), &status.into()));
+        assert_eq!(self.said().await, None, "nothing follows");
+    }
+
     /// The next ticket, past heartbeats.
     pub(crate) async fn ticket(&mut self) -> Value {
         loop {

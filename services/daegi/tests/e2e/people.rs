@@ -60,16 +60,9 @@ impl Pod {
         let shutdown = Shutdown::new();
         let health = Health::new(&shutdown).part("api");
         let (ticket_keys, pass_keys) = (TicketKeys::generate(), PassKeys::generate());
-        let (max_streams, traces) = (0, Traces::default());
-        let deps = daegi_api::ApiDeps {
-            store,
-            ticket_keys,
-            pass_keys,
-            clock,
-            max_streams,
-            traces,
-            health,
-        };
+        let (limits, traces) = (daegi_api::ApiLimits::default(), Traces::default());
+        let deps =
+            daegi_api::ApiDeps { store, ticket_keys, pass_keys, clock, limits, traces, health };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
