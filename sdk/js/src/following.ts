@@ -5,7 +5,7 @@ import type { WaitingRoom } from "./room.js";
 import type { StreamMemory } from "./sse.js";
 import { readStream, StreamUnusable } from "./stream.js";
 import { isHidden, pauseUnlessShown } from "./visibility.js";
-import { isFinal, type PageTexts, type Status, type Ticket } from "./wire.js";
+import { isFinal, type PageTexts, type Ticket } from "./wire.js";
 
 /** How the waiting room is reached now. */
 export interface Connection {
@@ -50,7 +50,7 @@ export class Following extends Emitter<FollowEvents> {
   readonly #token: string;
   readonly #stopping = new AbortController();
   readonly #memory: StreamMemory = { lastEventId: "", retryMs: null };
-  #status: Status | null = null;
+  #last: Ticket | null = null;
   #connection: Connection["state"] | null = null;
   #page: string | undefined;
   #streamFrom = 0;
@@ -89,7 +89,11 @@ export class Following extends Emitter<FollowEvents> {
     };
     const answer = await this.#opened();
     this.#connected("live");
-    await readStream(answer, this.#memory, listener, this.#stopping.signal);
+    await readStream(answer, this.#memory, listener, this.#stopping.signal).catch((error: unknown) => {
+      // The ticket has a newer stream elsewhere, or the pod none to give: opening another one would end the newer one.
+      if (error instanceof ProblemError && error.status === 429) throw new StreamUnusable(false);
+      throw error;
+    });
     if (this.#stopping.signal.aborted) return;
     // The server says how long when it knows, such as before a restart, spread over everybody.
     const rest = this.#memory.retryMs ?? RECONNECT_MS;
@@ -102,7 +106,7 @@ export class Following extends Emitter<FollowEvents> {
       return await this.#room.stream(this.#token, this.#memory.lastEventId, this.#stopping.signal, this.#page);
     } catch (error) {
       // A pod that has no more streams to give still answers polls.
-      if (error instanceof ProblemError && error.status === 503) throw new StreamUnusable(false);
+      if (error instanceof ProblemError && (error.status === 503 || error.status === 429)) throw new StreamUnusable(false);
       throw error;
     }
   }
@@ -110,11 +114,14 @@ export class Following extends Emitter<FollowEvents> {
   async #poll(): Promise<void> {
     // Browsers let timers of hidden tabs run once per minute, which may be too late for the
     // place. A poll that is held back needs no timer, comes rarely, and counts all the while.
-    const wait = isHidden() && this.#status === "WAITING" ? HIDDEN_WAIT_MS : 0;
+    const wait = isHidden() && this.#last?.status === "WAITING" ? HIDDEN_WAIT_MS : 0;
+    const [began, before] = [Date.now(), this.#last];
     const ticket = await this.#room.poll(this.#token, wait, this.#stopping.signal);
     this.#tell(ticket, "polling");
     await this.#pollPage();
-    if (wait === 0 && !isFinal(ticket.status)) {
+    // A pod that holds as many polls as it may answers at once, with nothing new.
+    const wasHeld = Date.now() - began >= wait || !isSame(ticket, before);
+    if ((wait === 0 || !wasHeld) && !isFinal(ticket.status)) {
       const rest = ticket.pollAfterMs || 5_000;
       await pauseUnlessShown(rest, this.#stopping.signal);
     }
@@ -154,8 +161,8 @@ export class Following extends Emitter<FollowEvents> {
 
   #tell(ticket: Ticket, state: "live" | "polling"): void {
     this.#connected(state);
-    const before = this.#status;
-    this.#status = ticket.status;
+    const before = this.#last?.status;
+    this.#last = ticket;
     this.emit("ticket", ticket);
     if (ticket.status === "ENTERABLE" && before !== "ENTERABLE") this.emit("enterable", ticket);
     if (isFinal(ticket.status)) {
@@ -174,4 +181,9 @@ export class Following extends Emitter<FollowEvents> {
     this.#connection = connection.state;
     if (!again) this.emit("connection", connection);
   }
+}
+
+/** Whether both say the same to a person who waits. */
+function isSame(ticket: Ticket, before: Ticket | null): boolean {
+  return ticket.status === before?.status && ticket.position === before.position && ticket.lineState === before.lineState;
 }

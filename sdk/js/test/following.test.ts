@@ -156,3 +156,15 @@ test("changed texts of the page come with polls, too, and only to pages", async 
   await story(line.follow(ticket(), { streams: false }));
   assert.equal(texts, 2);
 });
+
+test("a stream that a newer one replaced is not opened again: polls follow", async (context) => {
+  const asked: unknown[] = [];
+  const line = await room(context, (request, response) => {
+    asked.push(request.url?.split("/me")[1]);
+    if (!request.url?.endsWith("/events")) return json(response, DONE);
+    stream(response)(ticket());
+    say(response, "problem", { status: 429, code: "RATE_LIMITED", detail: "a newer connection replaced this one" });
+  });
+  assert.deepEqual(await story(line.follow(ticket())), ["live", "WAITING 5", "polling", "COMPLETED 0", "end"]);
+  assert.deepEqual(asked, ["/events", ""]);
+});

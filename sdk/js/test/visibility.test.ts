@@ -47,3 +47,19 @@ test("a tab that is shown again asks at once", async (context) => {
   await new Promise((end) => following.on("end", end));
   assert.equal(polls, 2);
 });
+
+test("a held poll that is answered at once with nothing new is not repeated at once", async (context) => {
+  const times: number[] = [];
+  page.turn("hidden");
+  const line: WaitingRoom = await room(
+    context,
+    polling(() => {
+      times.push(Date.now());
+      return ticket({ pollAfterMs: 150, ...(times.length === 4 && { status: "LEFT" }) });
+    }) as never,
+  );
+  const following = new Following(line, "t");
+  await new Promise((end) => following.on("end", end));
+  page.turn("visible");
+  assert.ok(times.slice(1).every((time, n) => time - (times[n] ?? 0) >= 140), times.join(" "));
+});
