@@ -41,6 +41,8 @@ pub(crate) enum Standing {
     SoldOut,
     /// The line is switched off.
     Closed,
+    /// Could not join just now; names the word of the headline.
+    Refused(&'static str),
     /// There is no such item.
     Missing,
     /// The store is away.

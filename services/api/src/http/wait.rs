@@ -23,6 +23,8 @@ const OWN_ONLY: &str = "default-src 'none'; script-src 'self'; style-src 'self';
 /// For people without scripts only. A cookie and not an address: addresses are shared, logged and
 /// kept in histories, and whoever has a token has the place.
 const TICKET: &str = "daegi-ticket";
+/// The query of the page after a join without scripts was refused; the code follows.
+const REFUSED: &str = "refused=";
 const COOKIE_SECONDS: u32 = 86_400;
 const CSS: &str = "text/css; charset=utf-8";
 
@@ -30,12 +32,18 @@ const CSS: &str = "text/css; charset=utf-8";
 pub(crate) async fn page(
     State(room): State<Arc<Room>>,
     PathParams(item): PathParams<String>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
     let item = ItemId::parse(&item).ok();
     let (face, standing) = match &item {
         Some(item) => find(&room, item, &headers).await,
         None => (None, Standing::Missing),
+    };
+    let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
+    let standing = match (standing, refused) {
+        (Standing::Outside, Some(code)) => Standing::Refused(headline(code)),
+        (standing, _) => standing,
     };
     let status = match standing {
         Standing::Missing => StatusCode::NOT_FOUND,
@@ -96,12 +104,15 @@ pub(crate) async fn join(
         Some(user) => user,
         None => new_user()?,
     };
-    let home = [(LOCATION, format!("/wait/{item}")), (CACHE_CONTROL, "no-store".to_owned())];
-    // Whatever went wrong, the page says so.
     let token = held.as_ref().map(|held| held.token.as_str());
-    let joined = room.join(&item, user, token, begun.as_ref()).await.ok();
-    let mut answer = (StatusCode::SEE_OTHER, home).into_response();
-    if let Some((_, ticket)) = joined {
+    let joined = room.join(&item, user, token, begun.as_ref()).await;
+    let home = match &joined {
+        Ok(_) => format!("/wait/{item}"),
+        Err(error) => format!("/wait/{item}?{REFUSED}{}", error.code()),
+    };
+    let location = [(LOCATION, home), (CACHE_CONTROL, "no-store".to_owned())];
+    let mut answer = (StatusCode::SEE_OTHER, location).into_response();
+    if let Ok((_, ticket)) = joined {
         let cookie = cookie(&item, &ticket.token, &headers);
         // Tokens and item ids are made of characters that headers may have.
         answer
@@ -109,6 +120,18 @@ pub(crate) async fn join(
             .extend(cookie.parse::<HeaderValue>().map(|cookie| (SET_COOKIE, cookie)));
     }
     Ok(answer)
+}
+
+/// The headline for the code of a refused join. Anybody can write a code into an address, so that
+/// only known ones are shown.
+fn headline(code: &str) -> &'static str {
+    match code {
+        "LINE_FULL" => "fullHead",
+        "STORE_FULL" => "busyHead",
+        "RATE_LIMITED" => "limitedHead",
+        "UNAVAILABLE" => "troubleHead",
+        _ => "refusedHead",
+    }
 }
 
 /// `GET /wait/{itemId}/look.css`

@@ -25,7 +25,7 @@ pub(super) fn refresh(standing: &Standing) -> String {
         Standing::SoldOut | Standing::Closed | Standing::Trouble => {
             REFRESH_SECONDS.end().to_string()
         }
-        Standing::Outside | Standing::Missing => return String::new(),
+        Standing::Outside | Standing::Refused(_) | Standing::Missing => return String::new(),
     };
     format!("<noscript><meta http-equiv=\"refresh\" content=\"{content}\"></noscript>")
 }
@@ -45,6 +45,7 @@ pub(super) fn render(page: &Page<'_>) -> String {
         Standing::Holds(ticket) => holds(ticket, words),
         Standing::SoldOut => told(words, "soldOutHead", "soldOutText"),
         Standing::Closed => told(words, "disabledHead", "disabledText"),
+        Standing::Refused(head) => told(words, head, "tryLater") + &form(words, "join"),
         Standing::Missing => told(words, "missingHead", "missingText"),
         Standing::Trouble => told(words, "troubleHead", "troubleText"),
     };

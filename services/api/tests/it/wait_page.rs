@@ -243,3 +243,19 @@ async fn a_page_that_missed_a_change_gets_it_when_it_opens_its_stream() {
     assert!(world.store.calls("snapshot") - calls <= 1, "texts cost the store nothing");
     world.end().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_join_without_scripts_that_is_refused_says_why() {
+    let world = World::with_item("concert").await;
+    let full = Policy { max_waiting: Some(1), ..Policy::default() };
+    world.put("concert", 5, true, Some(full)).await;
+    world.token("concert", "kim").await;
+    let pressed = world.call(request(Method::POST, "/wait/concert", &[], "")).await;
+    let home = pressed.header("location").to_owned();
+    assert_eq!((pressed.status.as_u16(), home.as_str()), (303, "/wait/concert?refused=LINE_FULL"));
+    let page = world.get(&home).await.text;
+    assert!(page.contains("<h1>The line is full</h1>") && page.contains("Join the line"), "{page}");
+    let other = world.get("/wait/concert?refused=A_CODE_OF_TOMORROW").await.text;
+    assert!(other.contains("<h1>You could not join the line</h1>"), "{other}");
+    world.end().await;
+}
