@@ -42,6 +42,9 @@ pub enum Error {
     /// The ticket is genuine, but the store knows nothing of its item: it was lost, and comes back.
     #[error("the line is being put together again, keep asking")]
     Forgotten,
+    /// The item was removed while the ticket had an entry; there is no line to follow.
+    #[error("the item was removed, poll until the entry ends")]
+    ItemRemoved,
     /// The line is switched off.
     #[error("the waiting queue of this item is switched off")]
     Disabled,
@@ -103,6 +106,7 @@ impl Error {
             | Self::Slow
             | Self::Overloaded
             | Self::TooManyListen
+            | Self::ItemRemoved
             | Self::Forgotten => Code::Unavailable,
         }
     }

@@ -40,9 +40,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use daegi_domain::{ItemId, Number};
+use daegi_domain::{ItemId, Number, Ticket};
 use daegi_runtime::{Clock, Shutdown};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, Standing};
 use metrics::gauge;
 use tokio::sync::watch;
 
@@ -124,6 +124,15 @@ impl Lines {
             None if self.0.context.absent.contains(id) => Err(Error::ItemNotFound),
             None => self.0.peeks.peek(id).await,
         }
+    }
+
+    /// What the store answered lately about a ticket whose item is not there.
+    pub(crate) fn answer_without_item(&self, ticket: &Ticket) -> Option<Standing> {
+        self.0.context.answers.get_without_item(ticket)
+    }
+
+    pub(crate) fn remember_without_item(&self, ticket: &Ticket, standing: Standing) {
+        self.0.context.answers.insert_without_item(ticket, standing);
     }
 
     /// Forgets what the store answered about a ticket, because this pod ends it.

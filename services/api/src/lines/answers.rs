@@ -12,12 +12,17 @@ use super::recent::RecentCache;
 const END_RETENTION: Duration = Duration::from_secs(5);
 /// How long an entry is remembered: as long as a position may be old.
 const ENTRY_RETENTION: Duration = Duration::from_millis(250);
+/// How long an answer is remembered while the item is not there, as long as the item counts as absent.
+const WITHOUT_ITEM_RETENTION: Duration = Duration::from_secs(1);
 /// Answers per generation of the cache, some 150 bytes each.
 const CAPACITY: usize = 8 * 1024;
 
 /// What the store answered about tickets that are not in the line any more, so that repeated polls
 /// of one ticket share a call.
-pub(super) struct Answers(RecentCache<(ItemId, Number), Answer>);
+pub(super) struct Answers {
+    of_lines: RecentCache<(ItemId, Number), Answer>,
+    without_item: RecentCache<(ItemId, Number), (UserId, Standing)>,
+}
 
 #[derive(Clone)]
 struct Answer {
@@ -37,12 +42,15 @@ struct LineVersion {
 
 impl Answers {
     pub(super) fn new() -> Self {
-        Self(RecentCache::new(END_RETENTION, CAPACITY))
+        Self {
+            of_lines: RecentCache::new(END_RETENTION, CAPACITY),
+            without_item: RecentCache::new(WITHOUT_ITEM_RETENTION, CAPACITY),
+        }
     }
 
     /// Returns what the store answered lately, if `view` shows no reason why that may have changed.
     pub(super) fn get(&self, ticket: &Ticket, view: &View) -> Option<Standing> {
-        let answer = self.0.get(&(ticket.item.clone(), ticket.number))?;
+        let answer = self.of_lines.get(&(ticket.item.clone(), ticket.number))?;
         let is_same_line = answer.line == LineVersion::from(view)
             && answer.user == ticket.user
             && view.state != LineState::Recovering;
@@ -65,13 +73,26 @@ impl Answers {
         if lasts && view.state != LineState::Recovering {
             let (user, line, at) = (ticket.user.clone(), LineVersion::from(view), Instant::now());
             let answer = Answer { user, standing, line, ended: view.line.ended, at };
-            self.0.insert((ticket.item.clone(), ticket.number), answer);
+            self.of_lines.insert((ticket.item.clone(), ticket.number), answer);
         }
+    }
+
+    /// The same for a ticket whose item is not there.
+    pub(super) fn get_without_item(&self, ticket: &Ticket) -> Option<Standing> {
+        let (user, standing) = self.without_item.get(&(ticket.item.clone(), ticket.number))?;
+        (user == ticket.user).then_some(standing)
+    }
+
+    pub(super) fn insert_without_item(&self, ticket: &Ticket, standing: Standing) {
+        let key = (ticket.item.clone(), ticket.number);
+        self.without_item.insert(key, (ticket.user.clone(), standing));
     }
 
     /// Forgets a ticket that this pod is about to end or has ended.
     pub(super) fn remove(&self, item: &ItemId, number: Number) {
-        self.0.remove(&(item.clone(), number));
+        let key = (item.clone(), number);
+        self.of_lines.remove(&key);
+        self.without_item.remove(&key);
     }
 }
 

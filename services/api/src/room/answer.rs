@@ -65,7 +65,7 @@ impl Room {
         &self,
         ticket: &Ticket,
         token: String,
-        view: &View,
+        view: Option<&View>,
         found: Found,
     ) -> wire::Ticket {
         // What the warm-up does is not what people do.
@@ -73,10 +73,12 @@ impl Room {
             self.meters.polled(found.status());
         }
         let bare = bare(ticket, token, view, found.status());
-        match found {
-            Found::Waiting { position } => waiting(bare, view, position),
-            Found::Entered { at, expires_at } => self.enterable(bare, ticket, view, at, expires_at),
-            Found::Ended(_) => bare,
+        match (found, view) {
+            (Found::Waiting { position }, Some(view)) => waiting(bare, view, position),
+            (Found::Entered { at, expires_at }, view) => {
+                self.enterable(bare, ticket, view, at, expires_at)
+            }
+            (Found::Waiting { .. } | Found::Ended(_), _) => bare,
         }
     }
 
@@ -84,13 +86,13 @@ impl Room {
         &self,
         bare: wire::Ticket,
         ticket: &Ticket,
-        view: &View,
+        view: Option<&View>,
         at: Millis,
         expires_at: Millis,
     ) -> wire::Ticket {
         let pass = self.pass_keys.pass(ticket, self.ticket_keys.uuid(ticket), at, expires_at);
         wire::Ticket {
-            entry_url: view.line.item.policy.entry_url(&pass, &bare.token),
+            entry_url: view.and_then(|view| view.line.item.policy.entry_url(&pass, &bare.token)),
             pass: Some(pass),
             pass_expires_at: Some(rfc3339(expires_at)),
             ..bare
@@ -99,15 +101,15 @@ impl Room {
 }
 
 /// A ticket of somebody who neither waits nor is inside.
-fn bare(ticket: &Ticket, token: String, view: &View, status: Status) -> wire::Ticket {
+fn bare(ticket: &Ticket, token: String, view: Option<&View>, status: Status) -> wire::Ticket {
     wire::Ticket {
         item_id: ticket.item.clone(),
         user_id: ticket.user.clone(),
         token,
         status,
         position: 0,
-        waiting_count: view.people(),
-        line_state: view.state,
+        waiting_count: view.map_or(0, View::people),
+        line_state: view.map_or(LineState::Disabled, |view| view.state),
         eta_seconds: None,
         poll_after_ms: 0,
         pass: None,

@@ -93,7 +93,7 @@ impl Room {
         let (moves, ends) = (line.moves(), line.ends());
         let first = self.look(&line, &ticket).await?;
         let now = Instant::now();
-        let told = Told { id: last, found: None, state: first.view.state, people: 0, at: now };
+        let told = Told { id: last, found: None, state: first.state(), people: 0, at: now };
         Ok(Follower {
             room: Arc::clone(self),
             line,
@@ -132,7 +132,7 @@ impl Follower {
     /// Somebody who comes back and knows it all already is only greeted.
     fn begin(&mut self, first: Sight) -> News {
         self.look_at = Instant::now() + self.rest(&first);
-        if self.has_stale_page(&first) {
+        if self.newer_page(&first).is_some() {
             self.look_at = Instant::now();
         }
         if first.id() == self.told.id {
@@ -189,16 +189,15 @@ impl Follower {
 
     /// Whether what is seen is worth telling now.
     fn weigh(&mut self, sight: &Sight, silent: bool) -> Option<News> {
-        if self.has_stale_page(sight) {
+        if let Some(page) = self.newer_page(sight) {
             // The ticket may have changed as well: look again right after the page is sent.
             self.look_at = Instant::now();
-            let page = Arc::clone(&sight.view.page);
             self.page = Some(page.revision.clone());
             return Some(News::Page(page));
         }
         let waits = sight.found.is_waiting();
         let turned = self.told.found.map(Found::status) != Some(sight.found.status())
-            || (waits && self.told.state != sight.view.state);
+            || (waits && self.told.state != sight.state());
         if turned {
             return Some(self.tell(sight));
         }
@@ -215,23 +214,24 @@ impl Follower {
             return None;
         }
         // Those who come behind, and the time it will take, may be told late.
-        let grown = self.told.people != sight.view.people() && since >= SEEN_EVERY;
-        if grown || (silent && sight.view.state == LineState::Open) {
+        let grown = self.told.people != sight.people() && since >= SEEN_EVERY;
+        if grown || (silent && sight.state() == LineState::Open) {
             return Some(self.tell(sight));
         }
         silent.then_some(News::Heartbeat)
     }
 
-    /// Whether the client shows a page whose texts are not the ones of `sight`.
-    fn has_stale_page(&self, sight: &Sight) -> bool {
-        self.page.as_ref().is_some_and(|shown| *shown != sight.view.page.revision)
+    /// The texts of the page, if the client shows a page with other ones.
+    fn newer_page(&self, sight: &Sight) -> Option<Arc<wire::PageTexts>> {
+        let (shown, view) = self.page.as_ref().zip(sight.view.as_ref())?;
+        (*shown != view.page.revision).then(|| Arc::clone(&view.page))
     }
 
     fn tell(&mut self, sight: &Sight) -> News {
         self.remember(sight);
         self.over = sight.found.status().is_final();
         let token = self.token.clone();
-        let ticket = self.room.ticket_json(&self.ticket, token, &sight.view, sight.found);
+        let ticket = self.room.ticket_json(&self.ticket, token, sight.view.as_deref(), sight.found);
         News::Ticket { id: self.told.id.clone(), ticket: Box::new(ticket) }
     }
 
@@ -239,8 +239,8 @@ impl Follower {
         self.told = Told {
             id: sight.id(),
             found: Some(sight.found),
-            state: sight.view.state,
-            people: sight.view.people(),
+            state: sight.state(),
+            people: sight.people(),
             at: Instant::now(),
         };
     }

@@ -49,7 +49,7 @@ impl Room {
                 let ticket = Ticket { item: item.clone(), user, number };
                 let token = self.ticket_keys.token(&ticket);
                 let found = Found::of(place, self.clock.now_ms());
-                let answer = self.ticket_json(&ticket, token, &view, found);
+                let answer = self.ticket_json(&ticket, token, Some(&view), found);
                 // Whoever joins again has a ticket with a trace that began before.
                 if let Some(begun) = begun.filter(|_| new) {
                     self.traces.answered(Call::Join, item, number, begun);
@@ -75,8 +75,11 @@ impl Room {
     /// Puts a person back whom the store lost, so that joining finds them. Anything else that may
     /// have become of the ticket is no hindrance to joining.
     async fn remember(&self, ticket: &Ticket) -> Result<()> {
-        let line = self.line_of(ticket).await?;
-        in_a_second(line.find(ticket)).await.map(drop)
+        match self.line_of(ticket).await {
+            // Joining says that there is no such item.
+            Err(Error::ItemRemoved) => Ok(()),
+            line => in_a_second(line?.find(ticket)).await.map(drop),
+        }
     }
 
     /// Leaves the line or gives the entry back. Leaving twice is leaving.

@@ -19,7 +19,8 @@ pub(super) const SEEN_EVERY: Duration = Duration::from_secs(5);
 
 /// What a person sees at one moment.
 pub(super) struct Sight {
-    pub(super) view: Arc<View>,
+    /// `None` if the item was removed: its entries last until they end.
+    pub(super) view: Option<Arc<View>>,
     pub(super) found: Found,
 }
 
@@ -33,13 +34,23 @@ pub(crate) struct Face {
 
 impl Sight {
     fn is_news_to(&self, other: &Self) -> bool {
-        self.found != other.found || self.view.state != other.view.state
+        self.found != other.found || self.state() != other.state()
+    }
+
+    /// The state of the line; `DISABLED` if the item was removed.
+    pub(super) fn state(&self) -> LineState {
+        self.view.as_ref().map_or(LineState::Disabled, |view| view.state)
+    }
+
+    /// How many wait in the line.
+    pub(super) fn people(&self) -> u64 {
+        self.view.as_ref().map_or(0, |view| view.people())
     }
 
     /// The same on every pod for everything that is the same to the person. Whoever is inside has
     /// nothing to do with the line any more.
     pub(super) fn id(&self) -> String {
-        let state = self.view.state;
+        let state = self.state();
         match self.found {
             Found::Waiting { position } => format!("WAITING.{position}.{state:?}"),
             Found::Entered { expires_at, .. } => format!("ENTERED.{expires_at}"),
@@ -53,7 +64,7 @@ impl Room {
     pub(crate) async fn poll(&self, presented: Presented, wait: Duration) -> Result<wire::Ticket> {
         let ticket = self.believe(&presented)?;
         let Sight { view, found } = self.seek(&ticket, wait).await?;
-        Ok(self.ticket_json(&ticket, presented.token, &view, found))
+        Ok(self.ticket_json(&ticket, presented.token, view.as_deref(), found))
     }
 
     /// The same for somebody who waits and whose place this pod knows: nearly every poll.
@@ -61,12 +72,15 @@ impl Room {
         let ticket = self.believe(&presented).ok()?;
         let (view, position) = self.lines.known(&ticket.item)?.glance(ticket.number)?;
         let found = Found::Waiting { position };
-        Some(self.ticket_json(&ticket, presented.token, &view, found))
+        Some(self.ticket_json(&ticket, presented.token, Some(&view), found))
     }
 
     /// Where a ticket stands, however many have to be asked.
     async fn seek(&self, ticket: &Ticket, wait: Duration) -> Result<Sight> {
-        let line = self.line_of(ticket).await?;
+        let line = match in_a_second(self.lines.view(&ticket.item)).await {
+            Err(Error::ItemNotFound) => return self.look_without_item(ticket).await,
+            line => line?,
+        };
         if wait.is_zero() {
             self.look(&line, ticket).await
         } else {
@@ -101,28 +115,40 @@ impl Room {
 
     pub(super) async fn look(&self, line: &LineView, ticket: &Ticket) -> Result<Sight> {
         let (view, standing) = match in_a_second(line.find(ticket)).await {
-            Err(Error::ItemNotFound) => return Err(self.without_item(ticket).await),
+            Err(Error::ItemNotFound) => return self.look_without_item(ticket).await,
             found => found?,
         };
         let found = Found::told(standing, self.clock.now_ms())?;
-        Ok(Sight { view, found })
+        Ok(Sight { view: Some(view), found })
     }
 
     /// The line of a genuine ticket.
     pub(super) async fn line_of(&self, ticket: &Ticket) -> Result<Arc<LineView>> {
         match in_a_second(self.lines.view(&ticket.item)).await {
-            Err(Error::ItemNotFound) => Err(self.without_item(ticket).await),
+            Err(Error::ItemNotFound) => {
+                self.look_without_item(ticket).await?;
+                Err(Error::ItemRemoved)
+            }
             line => line,
         }
     }
 
-    /// What to tell somebody whose item is not there. One that was taken out has left a trace; one
-    /// without a trace was lost together with the line, and its people are to keep asking.
-    async fn without_item(&self, ticket: &Ticket) -> Error {
-        match self.ask_store(ticket).await {
-            Ok(Standing::NotFound) => Error::ItemNotFound,
-            Ok(_) => Error::Forgotten,
-            Err(error) => error,
+    /// The ticket of an item that is not there. A removed item keeps its entries until they end, and
+    /// a mark of the removal. An item without that mark was lost together with its line: its
+    /// clients poll again until it is back.
+    async fn look_without_item(&self, ticket: &Ticket) -> Result<Sight> {
+        let standing = match self.lines.answer_without_item(ticket) {
+            Some(standing) => standing,
+            None => {
+                let standing = self.ask_store(ticket).await?;
+                self.lines.remember_without_item(ticket, standing);
+                standing
+            }
+        };
+        match Found::told(standing, self.clock.now_ms())? {
+            // The item came back between both reads.
+            Found::Waiting { .. } => Err(Error::Forgotten),
+            found => Ok(Sight { view: None, found }),
         }
     }
 

@@ -4,7 +4,7 @@ use daegi_store::Store;
 use daegi_testkit::eventually;
 use tokio::time::sleep;
 
-use crate::harness::{SOON, World, id, line};
+use crate::harness::{SOON, World, id, line, ticket};
 
 #[tokio::test(start_paused = true)]
 async fn a_sold_out_item_takes_nobody_new_until_it_is_restocked() {
@@ -75,6 +75,38 @@ async fn a_removed_item_is_not_found() {
         world.join("concert", "lee").await.status == 201
     })
     .await;
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_of_a_removed_item_lasts_until_it_ends() {
+    let world = World::with_item("concert").await;
+    let (kim, lee) = (world.token("concert", "kim").await, world.token("concert", "lee").await);
+    world.admit("concert", 1).await;
+    let turn = world.until_status("concert", &kim, "ENTERABLE").await;
+    let mut stream = world.listen("concert", &kim, None).await;
+    assert_eq!(stream.ticket().await["status"], "ENTERABLE");
+    world.store.remove_item(&id("concert")).await.unwrap();
+    eventually(SOON, "waiting tickets have ended", async || {
+        world.poll("concert", &lee).await.status == 404
+    })
+    .await;
+    let before = world.store.calls("resolve");
+    for _ in 0..100 {
+        let ticket = world.poll("concert", &kim).await.json();
+        assert_eq!((&ticket["status"], &ticket["pass"]), (&"ENTERABLE".into(), &turn["pass"]));
+        assert_eq!(
+            (&ticket["lineState"], &ticket["waitingCount"]),
+            (&"DISABLED".into(), &0.into())
+        );
+    }
+    assert!(world.store.calls("resolve") - before <= 2, "polls share an answer");
+    let listen = world.get(&format!("{}/events", ticket("concert", &kim))).await;
+    listen.is_problem(503, "UNAVAILABLE");
+    world.clock.advance(Duration::from_secs(601));
+    assert_eq!(stream.ticket().await["status"], "EXPIRED", "the stream names the end");
+    assert_eq!(stream.said().await, None);
+    assert_eq!(world.poll("concert", &kim).await.json()["status"], "EXPIRED");
     world.end().await;
 }
 

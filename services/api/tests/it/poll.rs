@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use daegi_domain::Policy;
 use daegi_store::Store;
 use daegi_testkit::eventually;
 use serde_json::Value;
@@ -36,6 +37,26 @@ async fn a_poll_says_when_to_ask_again() {
     let after = polled.json()["pollAfterMs"].as_u64().unwrap();
     assert!((800..=1_200).contains(&after), "the next tick may admit the first, spread: {after}");
     assert_eq!(polled.header("retry-after"), after.div_ceil(1000).to_string());
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn polling_as_asked_cannot_lose_a_short_pass() {
+    let world = World::with_item("concert").await;
+    let policy = Policy { pass_ttl_seconds: 4, max_active: Some(1), ..Policy::default() };
+    world.put("concert", 1000, true, Some(policy)).await;
+    let mut last = String::new();
+    for n in 0..500 {
+        last = world.token("concert", &format!("user-{n}")).await;
+    }
+    world.admit("concert", 1).await;
+    world.clock.advance(Duration::from_secs(60));
+    for _ in 0..20 {
+        let polled = world.poll("concert", &last).await;
+        let after = polled.json()["pollAfterMs"].as_u64().unwrap();
+        assert!(after <= 2_000, "{after} ms with a pass of 4 s");
+        assert!(polled.header("retry-after").parse::<u64>().unwrap() <= 2);
+    }
     world.end().await;
 }
 

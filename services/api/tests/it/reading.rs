@@ -17,7 +17,7 @@ async fn every_documented_route_is_served_and_no_other_method_is() {
     let world = World::with_item("concert").await;
     let document = world.get("/openapi.json").await.json();
     let documented = operations(&document);
-    assert_eq!(documented.len(), 17);
+    assert_eq!(documented.len(), 18);
     for (path, _) in &documented {
         let uri = path.replace("{itemId}", "concert").replace("{token}", "x");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
