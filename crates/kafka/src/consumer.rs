@@ -73,6 +73,12 @@ pub trait Effect: Send + Sync + 'static {
         meanings: &[Self::Meaning],
     ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
 
+    /// From when on records count if a partition is read again, in unix milliseconds. `None` reads it
+    /// from its beginning, and a group without an offset is already there.
+    fn replay_from(&self) -> Option<u64> {
+        None
+    }
+
     /// How much of what the messages of a partition did is there.
     fn standing(
         &self,

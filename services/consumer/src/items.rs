@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use daegi_domain::{ItemChanged, ItemId, ItemNews, LogPosition, Said, Topic};
 use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
 use daegi_runtime::Clock;
-use daegi_store::{Catalogue, SharedStore};
+use daegi_store::SharedStore;
 
 use crate::ConsumerDeps;
 use crate::error::{Refusal, missing, read};
+use crate::replay::ReplayNotes;
 
 /// The header of a tombstone that says which version took the item out.
 const VERSION: &str = "version";
@@ -18,13 +19,15 @@ const VERSION: &str = "version";
 pub struct Items {
     store: SharedStore,
     clock: Clock,
+    notes: ReplayNotes,
 }
 
 impl Items {
     /// Items of this store.
     #[must_use]
     pub fn new(deps: &ConsumerDeps) -> Self {
-        Self { store: deps.store.clone(), clock: deps.clock.clone() }
+        let notes = ReplayNotes::new(deps.store.clone(), Topic::ItemChanged);
+        Self { store: deps.store.clone(), clock: deps.clock.clone(), notes }
     }
 }
 
@@ -44,30 +47,16 @@ impl Effect for Items {
     }
 
     async fn standing(&self, partition: i32) -> Result<Standing, Missing> {
-        let known = self.store.catalogue(&log(partition)).await.map_err(|error| missing(&error))?;
-        Ok(match known {
-            Catalogue::Unread => Standing::Lost,
-            Catalogue::Reading => Standing::Partly,
-            Catalogue::Read => Standing::Whole,
-        })
+        self.notes.standing(partition).await
     }
 
     async fn begin(&self, partition: i32) -> Result<(), Missing> {
-        self.store.begin_catalogue(&log(partition)).await.map_err(|error| missing(&error))
+        self.notes.begin(partition).await
     }
 
     async fn end(&self, partition: i32) -> Result<(), Missing> {
-        let noted =
-            self.store.end_catalogue(&log(partition)).await.map_err(|error| missing(&error))?;
-        if noted {
-            tracing::debug!(topic = %Self::TOPIC, partition, "read to its end");
-        }
-        Ok(())
+        self.notes.end(partition).await
     }
-}
-
-fn log(partition: i32) -> String {
-    format!("{}/{partition}", Topic::ItemChanged)
 }
 
 /// Of the changes of an item that follow each other without a removal only the newest counts, so

@@ -13,13 +13,17 @@
 //! |---|---|
 //! | [`items`] | what product services say |
 //! | [`orders`] | what order services say |
+//! | [`ends`] | tickets that ended before the store lost data, from daegi's own `token.closed` |
+//! | `replay` | notes in the store on how far a topic was read |
 //! | `presence` | tells operators how far it is behind |
 //! | [`error`] | why it could not, and whether waiting helps |
 
+pub mod ends;
 pub mod error;
 pub mod items;
 pub mod orders;
 mod presence;
+mod replay;
 
 use std::pin::pin;
 
@@ -32,6 +36,7 @@ use daegi_store::SharedStore;
 use metrics::gauge;
 use tokio::net::TcpListener;
 
+pub use ends::Ends;
 pub use error::Error;
 pub use items::Items;
 pub use orders::Orders;
@@ -67,7 +72,8 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
     let health = deps.health.clone();
     if let Some(source) = source {
         let items = Consumer::new(source.clone(), Items::new(&deps))?;
-        let orders = Consumer::new(source, Orders::new(&deps))?;
+        let orders = Consumer::new(source.clone(), Orders::new(&deps))?;
+        let ends = Consumer::new(source, Ends::new(&deps))?;
         let telling = presence::tell(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
         let stop = shutdown.token().clone();
         shutdown.spawn("presence", async move {
@@ -75,6 +81,7 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
         });
         shutdown.spawn("items", items.run(shutdown.token().clone()));
         shutdown.spawn("orders", orders.run(shutdown.token().clone()));
+        shutdown.spawn("ends", ends.run(shutdown.token().clone()));
     } else {
         tracing::info!("kafka is off, no events are read");
         // None can be told from nobody reads.

@@ -13,7 +13,7 @@ use crate::error::{Refusal, missing, read};
 
 /// How long after an order its item may be expected back from the product services' log. An item
 /// that was made by hand never comes, and must not hold up the orders of others for longer.
-const ITEM_COMES_BACK: Millis = 60_000;
+pub(crate) const ITEM_COMES_BACK: Millis = 60_000;
 
 /// How many orders are closed at once.
 const ABREAST: usize = 64;

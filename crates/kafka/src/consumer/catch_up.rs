@@ -1,4 +1,4 @@
-//! Reading a partition again from its beginning.
+//! Reading a partition again, from its beginning or from a point in time.
 //!
 //! Offsets live in Kafka, what messages did lives elsewhere and may get lost there. So whoever
 //! keeps it also keeps a note: that a partition is being read, and later that it was read to its
@@ -112,14 +112,15 @@ impl CatchUp {
         begun: &mut BTreeSet<i32>,
     ) -> Result<(), Missing> {
         // Nothing of a new assignment was taken yet: without an offset, it is at the beginning.
-        let is_new = !self.is_settled(partition);
+        let since = work.effect().replay_from();
+        let is_new = !self.is_settled(partition) && since.is_none();
         if is_new && fresh.is_none() {
             *fresh = Some(without_offset(consumer.clone()).await?);
         }
         let is_fresh = fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition));
         if !(is_new && is_fresh) {
             let topic = work.topics().name(E::TOPIC).to_owned();
-            go_back(consumer.clone(), topic, partition).await?;
+            go_back(consumer.clone(), topic, partition, since).await?;
             work.reads_again(partition);
             begun.insert(partition);
         }
@@ -162,17 +163,39 @@ async fn go_back(
     consumer: Arc<StreamConsumer<Member>>,
     topic: String,
     partition: i32,
+    since: Option<u64>,
 ) -> Result<(), Missing> {
     blocking(move || {
         // Where messages have expired, the log's beginning is the first offset there is.
+        let first = match since {
+            Some(since) => first_since(&consumer, &topic, partition, since)?,
+            None => 0,
+        };
         let mut beginning = TopicPartitionList::new();
-        beginning.add_partition_offset(&topic, partition, Offset::Offset(0))?;
+        beginning.add_partition_offset(&topic, partition, Offset::Offset(first))?;
         // Else librdkafka would soon commit the higher offset that was stored before.
         consumer.store_offsets(&beginning)?;
         consumer.commit(&beginning, CommitMode::Sync)?;
-        consumer.seek(&topic, partition, Offset::Beginning, PATIENCE)
+        let first = if first == 0 { Offset::Beginning } else { Offset::Offset(first) };
+        consumer.seek(&topic, partition, first, PATIENCE)
     })
     .await
+}
+
+/// The offset of the first record written since then. 0 if there is none, or if the broker cannot look
+/// it up: the effect skips older records.
+fn first_since(
+    consumer: &StreamConsumer<Member>,
+    topic: &str,
+    partition: i32,
+    since: u64,
+) -> KafkaResult<i64> {
+    let mut times = TopicPartitionList::new();
+    let since = i64::try_from(since).unwrap_or(i64::MAX);
+    times.add_partition_offset(topic, partition, Offset::Offset(since))?;
+    let found = consumer.offsets_for_times(times, PATIENCE)?;
+    let found = found.find_partition(topic, partition).map(|element| element.offset());
+    Ok(if let Some(Offset::Offset(offset)) = found { offset } else { 0 })
 }
 
 /// librdkafka answers these when its threads or the broker have.

@@ -1,7 +1,7 @@
 //! What messages did may get lost: then they are read again, and no more than they must be.
 
 use daegi_domain::Topic;
-use daegi_testkit::eventually;
+use daegi_testkit::{Writer, eventually};
 
 use crate::broker::{Broker, SOON};
 use crate::notes::{Notes, Running, publish};
@@ -60,5 +60,24 @@ async fn a_replica_that_takes_over_goes_on_in_the_middle() {
             let dead_letters = broker.topics.dead_letters(Topic::ItemChanged);
             assert_eq!(broker.written(&dead_letters).await, letters);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_replay_from_a_time_reads_nothing_that_was_written_before() {
+    // The embedded broker cannot look up offsets by time, and replays begin at the beginning there.
+    for broker in Broker::each().await.into_iter().filter(|broker| broker.name == "real") {
+        let (writer, topic) =
+            (Writer::new(&broker.at).unwrap(), broker.topics.name(Topic::ItemChanged));
+        writer.write_at(topic, 0, &["good 1", "good 2"], Some(1_700_000_000_000)).await.unwrap();
+        writer.write(topic, 0, &["good 3"]).await.unwrap();
+        let notes = Notes::since(1_750_000_000_000);
+        let running = Running::start(&broker, &notes);
+        eventually(SOON, "it is read", async || notes.is_complete() && notes.count() > 0).await;
+        assert_eq!(*notes.bodies.lock().unwrap(), ["good 3"]);
+        notes.lose_everything();
+        eventually(SOON, "it is read again", async || notes.is_complete()).await;
+        assert_eq!(*notes.bodies.lock().unwrap(), ["good 3"]);
+        running.stop().await;
     }
 }

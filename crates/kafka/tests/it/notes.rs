@@ -19,6 +19,8 @@ pub(crate) struct Notes {
     refused: Arc<AtomicBool>,
     /// Whether "stuck" takes effect.
     unstuck: Arc<AtomicBool>,
+    /// From when on a replay reads, in unix milliseconds.
+    since: Option<u64>,
     /// Partitions that were read from their beginning, and whether to their end.
     complete: Arc<Mutex<BTreeMap<i32, bool>>>,
 }
@@ -31,8 +33,14 @@ impl Notes {
             room: Arc::new(AtomicUsize::new(usize::MAX)),
             refused: Arc::default(),
             unstuck: Arc::default(),
+            since: None,
             complete: Arc::default(),
         }
+    }
+
+    /// The same, and replays begin at this time.
+    pub(crate) fn since(since: u64) -> Self {
+        Self { since: Some(since), ..Self::new() }
     }
 
     /// From now on there is room for this many bodies in all.
@@ -112,6 +120,10 @@ impl Effect for Notes {
             bodies.push(body.clone());
         }
         Ok(())
+    }
+
+    fn replay_from(&self) -> Option<u64> {
+        self.since
     }
 
     async fn standing(&self, partition: i32) -> Result<Standing, Missing> {

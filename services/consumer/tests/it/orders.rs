@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use crate::pod::{PARTITIONS, Pod, SETTINGS, SOON, changed, item};
 
 /// Two people inside, by the leader's hand.
-async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
+pub(crate) async fn inside(pod: &Pod, users: &[UserId]) -> Vec<Ticket> {
     let (concert, now) = (item("concert"), Clock::system().now_ms());
     let (store, settings) = (&pod.store, pod.store.settings().await.unwrap());
     store.put_item(&changed("concert", 10, 1).change(), now).await.unwrap();
@@ -40,7 +40,7 @@ fn closed(pod: &Pod, ticket: &Ticket, outcome: Outcome) -> Record {
     Record::event(&event, &Topics::default()).unwrap()
 }
 
-async fn ended(pod: &Pod, ticket: &Ticket, reason: EndReason) {
+pub(crate) async fn ended(pod: &Pod, ticket: &Ticket, reason: EndReason) {
     let asked = [(ticket.user.clone(), ticket.number)];
     eventually(SOON, "the ticket has ended", async || {
         let now = Clock::system().now_ms();
