@@ -88,6 +88,17 @@ impl Shutdown {
         });
     }
 
+    /// Runs a part of the process that has no end, and drops it at the second step.
+    pub fn spawn_until_stopped<F>(&self, part: &'static str, task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let stop = self.token.clone();
+        self.spawn(part, async move {
+            stop.run_until_cancelled(task).await;
+        });
+    }
+
     /// Reports a part that cannot go on and shuts the process down as failed.
     pub fn fail(&self, part: &'static str, reason: impl std::fmt::Display) {
         tracing::error!(part, %reason, "a part of the process died, shutting down");

@@ -13,6 +13,7 @@
 //!
 //! Time always comes in as an argument: neither implementation reads a clock to decide anything.
 
+pub mod clock_skew;
 mod error;
 mod lease;
 mod memory;

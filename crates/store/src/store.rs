@@ -253,6 +253,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         Ok(None)
     }
 
+    /// The clock of the store's server in Unix milliseconds; `None` where lines live in this
+    /// process. Nothing is decided by it: [`crate::clock_skew`] compares it with the process's clock.
+    async fn server_time(&self) -> Result<Option<Millis>> {
+        Ok(None)
+    }
+
     /// Whether the store answers.
     async fn ping(&self) -> Result<()>;
 

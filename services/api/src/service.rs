@@ -10,7 +10,7 @@ use axum::Router;
 use daegi_domain::{PassKeys, TicketKeys};
 use daegi_runtime::http::{Guarded, Limits, guarded};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Traces, health};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, clock_skew};
 
 use crate::http::shortcut;
 use crate::operations::{Listener, router};
@@ -93,6 +93,8 @@ pub async fn run(
         store = open(&config) => store?,
         () = &mut serving => return Ok(()),
     };
+    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
+    shutdown.spawn_until_stopped("clock skew", watching);
     let traces = Traces::start(&config, &shutdown);
     let api = start(deps(config, store, traces, part), &shutdown);
     behind.open(api, &health);

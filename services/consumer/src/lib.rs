@@ -32,7 +32,7 @@ use daegi_kafka::{Consumer, Source};
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, guarded, serve};
 use daegi_runtime::{Clock, Config, Health, Shutdown};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, clock_skew};
 use metrics::gauge;
 use tokio::net::TcpListener;
 
@@ -75,10 +75,7 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
         let orders = Consumer::new(source.clone(), Orders::new(&deps))?;
         let ends = Consumer::new(source, Ends::new(&deps))?;
         let telling = presence::tell(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
-        let stop = shutdown.token().clone();
-        shutdown.spawn("presence", async move {
-            stop.run_until_cancelled(telling).await;
-        });
+        shutdown.spawn_until_stopped("presence", telling);
         shutdown.spawn("items", items.run(shutdown.token().clone()));
         shutdown.spawn("orders", orders.run(shutdown.token().clone()));
         shutdown.spawn("ends", ends.run(shutdown.token().clone()));
@@ -110,6 +107,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
         store = opening => store?,
         () = &mut serving => return Ok(()),
     };
+    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
+    shutdown.spawn_until_stopped("clock skew", watching);
     let ticket_keys = config.secrets.ticket_keys.clone();
     let deps = ConsumerDeps { store, ticket_keys, clock: Clock::system(), health: part };
     start(source(&config), deps, &shutdown)?;

@@ -27,7 +27,7 @@ use daegi_runtime::health::Part;
 use daegi_runtime::http::Limits;
 use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig, Traces};
 use daegi_scheduler::{SchedulerDeps, Seeds};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, clock_skew};
 
 use banner::Banner;
 use circle::Circle;
@@ -64,6 +64,8 @@ pub async fn run(
         () = &mut serving => return Ok(()),
     };
     let clock = Clock::system();
+    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
+    shutdown.spawn_until_stopped("clock skew", watching);
     banner.item = stock_up(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
     let mut api = start(&config, store, clock, parts, &shutdown)?;

@@ -40,7 +40,7 @@ use axum::Router;
 use daegi_runtime::health::Part;
 use daegi_runtime::http::{Limits, Replaceable, guarded, serve};
 use daegi_runtime::{AdminToken, Clock, Config, Health, Shutdown, Traces};
-use daegi_store::SharedStore;
+use daegi_store::{SharedStore, clock_skew};
 use tokio::net::TcpListener;
 
 pub use admin::Admin;
@@ -81,11 +81,8 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     let leader = Leader::new(deps, leadership.clone());
     let lookout = Lookout::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
     let lookout = Arc::new(lookout);
-    let (stop, looking) = (shutdown.token().clone(), lookout.clone().run());
     shutdown.spawn("leader", leader.run(shutdown.clone()));
-    shutdown.spawn("lookout", async move {
-        stop.run_until_cancelled(looking).await;
-    });
+    shutdown.spawn_until_stopped("lookout", lookout.clone().run());
     let tasks = shutdown.tracker().clone();
     Admin::new(store, token, clock, leadership, lookout, tasks).router()
 }
@@ -110,6 +107,8 @@ pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> R
         () = &mut serving => return Ok(()),
     };
     let clock = Clock::system();
+    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
+    shutdown.spawn_until_stopped("clock skew", watching);
     seeds.plant(&*store, clock.now_ms()).await?;
     let traces = Traces::start(&config, &shutdown);
     let deps = SchedulerDeps::new(&config, store, clock, traces, part)?;

@@ -101,6 +101,12 @@ impl Link {
         decode(self.send(command, key, Instant::now() + ANSWER_WITHIN).await?)
     }
 
+    /// Sends a command without a key to the server that has the lease.
+    pub(super) async fn lease_command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T> {
+        let deadline = Instant::now() + ANSWER_WITHIN;
+        decode(self.send(command, keys::lease().as_bytes(), deadline).await?)
+    }
+
     async fn send(&self, command: &Cmd, key: &[u8], deadline: Instant) -> Answer {
         match self {
             Self::One(server) => server.call(command, Manner::Plain, deadline).await,

@@ -350,6 +350,11 @@ impl Store for RedisStore {
         Ok(memory::fullest(&self.link.infos("memory").await?, high))
     }
 
+    async fn server_time(&self) -> Result<Option<Millis>> {
+        let (seconds, micros): (u64, u64) = self.link.lease_command(&::redis::cmd("TIME")).await?;
+        Ok(Some(seconds * 1000 + micros / 1000))
+    }
+
     async fn ping(&self) -> Result<()> {
         // Asked where the lease is, and worth knowing.
         self.look_at_epoch().await

@@ -1,7 +1,7 @@
 //! A store that does not fit is refused in words, before anybody waits in it.
 
 use daegi_domain::Settings;
-use daegi_store::{Error, RedisStore, Store};
+use daegi_store::{Error, MemoryStore, RedisStore, Store, clock_skew};
 use daegi_testkit::FakeRedis;
 
 use crate::support::{PARTITIONS, SETTINGS};
@@ -26,6 +26,27 @@ async fn a_server_tells_how_full_it_is() {
     let memory = store.memory().await.unwrap().unwrap();
     assert_eq!(memory.limit, 100 * 1024 * 1024);
     assert!((1..memory.limit).contains(&memory.used), "{memory:?}");
+}
+
+#[tokio::test]
+async fn clock_skew_is_measured_against_the_server() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else {
+        return;
+    };
+    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let system = || {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        u64::try_from(since.as_millis()).unwrap()
+    };
+    // `None`: the machine was too slow for this measurement.
+    if let Some(skew) = clock_skew::measure(&store, system).await.unwrap() {
+        assert!(skew.abs() <= 300, "{skew} ms, on one machine");
+    }
+    if let Some(skew) = clock_skew::measure(&store, || system() + 5_000).await.unwrap() {
+        assert!((4_700..5_300).contains(&skew), "{skew} ms");
+    }
+    let memory = MemoryStore::new(PARTITIONS, SETTINGS);
+    assert_eq!(clock_skew::measure(&memory, system).await.unwrap(), None);
 }
 
 #[tokio::test]
