@@ -76,6 +76,10 @@ pub struct Config {
     pub outbox_max: u64,
     /// When the store refuses new tickets, and which Redis it accepts.
     pub store_limits: StoreLimits,
+    /// How many connections one listener keeps open.
+    pub max_connections: usize,
+    /// How many bytes one listener holds for incomplete requests.
+    pub request_buffer_bytes: usize,
     /// How many people may listen to one api at once.
     pub max_streams: usize,
     /// How many long polls one api holds at once.
@@ -197,6 +201,8 @@ impl Config {
                 max_waiting: options.max_waiting,
                 allow_eviction: options.allow_eviction,
             },
+            max_connections: options.max_connections as usize,
+            request_buffer_bytes: options.request_buffer_bytes as usize,
             max_streams: options.max_streams as usize,
             max_long_polls: options.max_long_polls as usize,
             max_held_per_ticket: options.max_held_per_ticket as usize,

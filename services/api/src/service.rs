@@ -7,8 +7,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::Method;
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::http::{Guarded, Limits, guarded};
+use daegi_runtime::http::{Guarded, Limits, MAX_BODY, guarded};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Traces, health};
 use daegi_store::{SharedStore, clock_skew};
 
@@ -54,8 +55,29 @@ impl Api {
     #[must_use]
     pub fn guarded(self) -> (Guarded, Guarded) {
         let room = self.room;
-        let public = guarded(self.public).with_shortcut(move |head| shortcut::take(&room, head));
-        (public, guarded(self.internal))
+        let public = guarded(self.public)
+            .with_body_limit(public_body_limit)
+            .with_shortcut(move |head| shortcut::take(&room, head));
+        (public, guarded(self.internal).with_body_limit(internal_body_limit))
+    }
+}
+
+/// The name of a user, in JSON. Only joins carry a body.
+const JOIN_BODY: usize = 1024;
+
+/// A token or a pass, in JSON.
+const ENTRY_BODY: usize = 4 * 1024;
+
+fn public_body_limit(method: &Method, _: &str) -> usize {
+    if method == Method::POST { JOIN_BODY } else { 0 }
+}
+
+/// Admin calls, which the all-in-one serves on the same listener, carry whole items.
+fn internal_body_limit(method: &Method, path: &str) -> usize {
+    match *method {
+        Method::POST if path.starts_with("/internal/v1/") => ENTRY_BODY,
+        Method::POST | Method::PUT | Method::PATCH => MAX_BODY,
+        _ => 0,
     }
 }
 

@@ -9,6 +9,7 @@ use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, Ratio, TicketKeys, Topic, TopicNa
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
 use super::{AdminToken, Collector, ConfigError, Role, source};
+use crate::http::Limits;
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
@@ -117,8 +118,20 @@ pub(super) struct Options {
     #[arg(action = ArgAction::Set, value_parser = value::switch)]
     pub(super) allow_eviction: bool,
 
+    /// How many connections one listener keeps open. More wait until one closes.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(default_value_t = Limits::CONNECTIONS, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(super) max_connections: u32,
+
+    /// How many bytes one listener holds for requests that have not arrived completely. The first
+    /// 4 KiB of each connection are not counted. A request over it is answered with 503 or cut off.
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    #[arg(default_value_t = Limits::REQUEST_BUFFER)]
+    #[arg(value_parser = value_parser!(u64).range(65_536..=17_179_869_184))]
+    pub(super) request_buffer_bytes: u64,
+
     /// How many people may listen to one api at once, by server-sent events or WebSocket. More
-    /// are told to poll. Below the 20,000 connections of a listener, so that polls get through.
+    /// are told to poll. Keep it below `--max-connections`, so that polls get through.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) max_streams: u32,
@@ -205,7 +218,9 @@ pub(super) fn command(role: Role) -> Command {
     match role {
         Role::AllInOne => command
             .mut_arg("store", |store| store.default_value("memory"))
-            .mut_arg("kafka", |kafka| kafka.default_value("embedded")),
+            .mut_arg("kafka", |kafka| kafka.default_value("embedded"))
+            // Other machines of a fleet call this listener; those of an all-in-one need not.
+            .mut_arg("internal_addr", |address| address.default_value("127.0.0.1:8081")),
         Role::Api | Role::Consumer | Role::Scheduler => command,
     }
 }

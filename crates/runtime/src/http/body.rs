@@ -11,9 +11,11 @@ use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::BodyExt;
 
+use super::budget::{OverBudget, Reservation};
+use super::limits::Refused;
 use crate::problem::{Code, Problem};
 
-/// The most bytes of a body.
+/// The most bytes of a body, where a route has no limit of its own.
 pub const MAX_BODY: usize = 64 * 1024;
 
 /// How much of a refused body is read and thrown away. A client that still sends when the
@@ -26,36 +28,56 @@ const DISCARD_TIME: Duration = Duration::from_secs(5);
 /// The same request with its body in memory.
 ///
 /// # Errors
-/// A problem if the body is over [`MAX_BODY`] or breaks off.
-pub(super) async fn whole_body(request: Request) -> Result<Request, Problem> {
+/// A problem if the body is over `limit` or breaks off, or if `held` cannot cover it.
+pub(super) async fn whole_body(
+    request: Request,
+    limit: usize,
+    held: &mut Reservation,
+) -> Result<Request, Problem> {
     let (parts, mut body) = request.into_parts();
-    if declared_length(&parts.headers) > MAX_BODY as u64 {
-        // A client that asks first is told before it sends anything.
-        if !parts.headers.contains_key(EXPECT) {
-            discard(body).await;
-        }
-        return Err(too_large());
-    }
-    match collect(&mut body).await? {
-        Some(bytes) => Ok(Request::from_parts(parts, Body::from(bytes))),
-        None => {
-            discard(body).await;
-            Err(too_large())
-        }
-    }
+    let declared = declared_length(&parts.headers);
+    let refused = match check(declared, limit, held) {
+        Ok(()) => match collect(&mut body, declared, limit, held).await? {
+            Ok(bytes) => return Ok(Request::from_parts(parts, Body::from(bytes))),
+            Err(refused) => refused,
+        },
+        // A client that waits for `100 Continue` gets the answer before it sends anything.
+        Err(refused) if parts.headers.contains_key(EXPECT) => return Err(refused),
+        Err(refused) => refused,
+    };
+    // The headers share hyper's read buffer.
+    drop(parts);
+    discard(body).await;
+    Err(refused)
 }
 
-/// All bytes of the body, or `None` as soon as there are too many.
-async fn collect(body: &mut Body) -> Result<Option<Bytes>, Problem> {
-    let mut bytes = Vec::new();
+/// Whether a body of this length may be held.
+fn check(length: usize, limit: usize, held: &mut Reservation) -> Result<(), Problem> {
+    if length > limit {
+        return Err(too_large(limit));
+    }
+    held.cover(length).map_err(|OverBudget| {
+        Refused::Body.count();
+        Problem::unavailable("too many large requests arrive at the same time, try again")
+    })
+}
+
+/// All bytes of the body; the inner error as soon as there are too many.
+async fn collect(
+    body: &mut Body,
+    declared: usize,
+    limit: usize,
+    held: &mut Reservation,
+) -> Result<Result<Bytes, Problem>, Problem> {
+    let mut bytes = Vec::with_capacity(declared);
     while let Some(data) = next_data(body).await {
         let data = data.map_err(|_| Problem::invalid("the body broke off"))?;
-        if bytes.len() + data.len() > MAX_BODY {
-            return Ok(None);
+        if let Err(refused) = check(bytes.len() + data.len(), limit, held) {
+            return Ok(Err(refused));
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(Some(bytes.into()))
+    Ok(Ok(bytes.into()))
 }
 
 async fn discard(mut body: Body) {
@@ -78,12 +100,16 @@ async fn next_data(body: &mut Body) -> Option<Result<Bytes, axum::Error>> {
     Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
 }
 
-fn declared_length(headers: &HeaderMap) -> u64 {
+/// The length a client announces; 0 if it announces none and sends chunks.
+fn declared_length(headers: &HeaderMap) -> usize {
     let declared = headers.get(CONTENT_LENGTH);
     declared.and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or(0)
 }
 
-fn too_large() -> Problem {
-    let detail = format!("the body has more than {MAX_BODY} bytes");
+fn too_large(limit: usize) -> Problem {
+    let detail = match limit {
+        0 => "this route takes no body".to_owned(),
+        limit => format!("the body has more than {limit} bytes"),
+    };
     Problem::new(Code::PayloadTooLarge, detail)
 }

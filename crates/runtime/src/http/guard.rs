@@ -15,8 +15,8 @@ use futures_util::{FutureExt, TryFutureExt};
 use tokio::time::Instant;
 use tower::Service;
 
-use super::alarm::Alarm;
-use super::body::whole_body;
+use super::body::{MAX_BODY, whole_body};
+use super::client::Client;
 use super::shortcut::{Head, Shortcut, Taken};
 use crate::problem::{Code, Problem};
 
@@ -37,7 +37,11 @@ pub const REQUEST_DEADLINE: Duration = Duration::from_secs(40);
 pub struct Guarded {
     router: Router,
     shortcut: Option<Shortcut>,
+    body_limit: BodyLimit,
 }
+
+/// The most bytes of a body, by method and path.
+pub type BodyLimit = fn(&Method, &str) -> usize;
 
 /// An answer that is there, or one that is in the making. In a box, because a server keeps room for
 /// it as long as a connection is open, and most answers are there at once.
@@ -51,11 +55,11 @@ type Instead = fn(Box<dyn Any + Send>) -> Response;
 /// Wraps a complete router, once per listener.
 ///
 /// Unknown routes and methods, panics, requests over the limits and requests that take too long
-/// all answer with a problem. Handlers see bodies that have arrived whole and within
-/// [`super::MAX_BODY`].
+/// all answer with a problem. Handlers see bodies that have arrived whole and within the limit of
+/// their route.
 pub fn guarded(router: Router) -> Guarded {
     let router = router.fallback(unknown_route).method_not_allowed_fallback(wrong_method);
-    Guarded { router, shortcut: None }
+    Guarded { router, shortcut: None, body_limit: |_, _| MAX_BODY }
 }
 
 impl Guarded {
@@ -69,13 +73,21 @@ impl Guarded {
         self
     }
 
-    /// Answers a request, whatever happens.
-    pub async fn answer(&self, request: Request) -> Response {
-        self.begin(request, &Alarm::new(REQUEST_DEADLINE)).await
+    /// Allows each route no larger body than it needs; without this every route takes
+    /// [`super::MAX_BODY`] bytes. A limit of 0 refuses every body.
+    #[must_use]
+    pub fn with_body_limit(mut self, limit: BodyLimit) -> Self {
+        self.body_limit = limit;
+        self
     }
 
-    /// The same for one of many requests that use the same alarm, one after the other.
-    pub(super) fn begin<'a, B>(&self, request: Request<B>, alarm: &'a Alarm) -> Answering<'a>
+    /// Answers a request, whatever happens.
+    pub async fn answer(&self, request: Request) -> Response {
+        self.begin(request, &Client::unconnected()).await
+    }
+
+    /// The same for one of many requests of one client, one after the other.
+    pub(super) fn begin<'a, B>(&self, request: Request<B>, client: &'a Client) -> Answering<'a>
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {
@@ -84,7 +96,9 @@ impl Guarded {
             Ok(Ok(Some(Taken::Now(response)))) => at_once(response),
             Ok(Ok(Some(Taken::Soon(answer)))) => caught(answer),
             Ok(Ok(None)) => {
-                let answer = by_router(self.router.clone(), request.map(Body::new), alarm);
+                let limit = (self.body_limit)(request.method(), request.uri().path());
+                let request = request.map(Body::new);
+                let answer = by_router(self.router.clone(), request, limit, client);
                 caught(Box::pin(async { answer.await.into_response() }))
             }
             Ok(Err(problem)) => at_once(problem),
@@ -113,15 +127,20 @@ fn at_once(response: impl IntoResponse) -> Answering<'static> {
 async fn by_router(
     mut router: Router,
     mut request: Request,
-    alarm: &Alarm,
+    limit: usize,
+    client: &Client,
 ) -> Result<Response, Problem> {
     let deadline = Instant::now() + REQUEST_DEADLINE;
+    let mut held = None;
     if !request.body().is_end_stream() {
-        let whole = alarm.by(deadline, whole_body(request)).await;
+        let held = held.insert(client.intake.reserve_body());
+        let whole = client.alarm.by(deadline, whole_body(request, limit, held)).await;
         request = whole.ok_or_else(too_slow)??;
+        client.intake.body_complete();
     }
+    client.introduce(&mut request);
     // A router is always ready.
-    let answer = alarm.by(deadline, router.call(request)).await;
+    let answer = client.alarm.by(deadline, router.call(request)).await;
     let Ok(response) = answer.ok_or_else(no_answer)?;
     Ok(response)
 }

@@ -11,6 +11,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::HttpBody;
+use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::FutureExt;
 use hyper::Request;
@@ -21,16 +23,17 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::alarm::Alarm;
+use super::budget::Budget;
+use super::client::Client;
 use super::idle::Idle;
-use super::trouble;
-use super::{REQUEST_DEADLINE, Replaceable};
-use crate::config::Config;
+use super::intake::{CountedStream, Intake};
+use super::limits::{Limits, Refused};
+use super::{Replaceable, trouble};
 use crate::shutdown::Shutdown;
 
-/// The room for a request's head. Above the guard's own limits, so that most oversized requests
-/// get a problem instead of hyper's bare 431.
-const HEAD_BUFFER: usize = 64 * 1024;
+/// The largest head. Above the guard's own limits (24 KiB), so that most oversized requests get a
+/// problem instead of hyper's bare 431.
+const HEAD_BUFFER: usize = 32 * 1024;
 
 /// The pause after an accept that failed for want of resources, such as file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -38,38 +41,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a client may leave what was sent to it unconfirmed.
 #[cfg(target_os = "linux")]
 const UNCONFIRMED: Duration = Duration::from_secs(30);
-
-/// What one listener puts up with.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Open connections; more wait in the kernel's backlog.
-    pub connections: usize,
-    /// How long a client may take for the head of its first request, and between two requests if
-    /// more than half of the connections are taken.
-    pub header_read: Duration,
-    /// How long it may take from an answer to the head of the next request otherwise.
-    pub idle: Duration,
-    /// How long requests in flight may take after the shutdown.
-    pub drain: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 20_000,
-            header_read: Duration::from_secs(10),
-            // Load balancers keep theirs for a minute, those that keep them longest for ten.
-            idle: Duration::from_secs(620),
-            drain: Duration::from_secs(10),
-        }
-    }
-}
-
-impl From<&Config> for Limits {
-    fn from(config: &Config) -> Self {
-        Self { drain: config.drain, ..Self::default() }
-    }
-}
 
 /// Serves until the shutdown, then closes the listener and returns. Connections live on the
 /// shutdown's tracker, finish what is in flight and are dropped at the drain deadline.
@@ -82,8 +53,10 @@ pub async fn serve(
     shutdown: Shutdown,
 ) {
     trouble::show();
+    Refused::show();
     let service = service.into();
     let permits = Arc::new(Semaphore::new(limits.connections));
+    let budget = Budget::new(limits.request_buffer);
     let accepting = async {
         loop {
             let (stream, peer, permit) = next_connection(&listener, &permits).await;
@@ -92,6 +65,7 @@ pub async fn serve(
                 service: service.clone(),
                 limits: limits.clone(),
                 permits: permits.clone(),
+                budget: budget.clone(),
                 shutdown: shutdown.clone(),
             };
             shutdown.tracker().spawn(connection.serve(stream, permit));
@@ -104,6 +78,9 @@ async fn next_connection(
     listener: &TcpListener,
     permits: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+    if permits.available_permits() == 0 {
+        Refused::Connections.count();
+    }
     // The semaphore is never closed, so there is always a permit in the end.
     let permit = Arc::clone(permits).acquire_owned().await.ok();
     loop {
@@ -139,6 +116,7 @@ struct Connection {
     service: Replaceable,
     limits: Limits,
     permits: Arc<Semaphore>,
+    budget: Arc<Budget>,
     shutdown: Shutdown,
 }
 
@@ -147,15 +125,16 @@ impl Connection {
         // Answers are small and awaited; waiting to fill a packet only adds latency.
         let _ = stream.set_nodelay(true);
         give_up_on_the_silent(&stream);
-        let alarm = Alarm::new(REQUEST_DEADLINE);
-        let answer = service_fn(|request| self.answer(request, &alarm));
+        let intake = Arc::new(Intake::new(self.budget.clone()));
+        let client = Client::new(intake.clone(), Some(self.peer));
+        let answer = service_fn(|request| self.answer(request, &client));
         let connection = http1::Builder::new()
-            .timer(Idle::new(self.limits.clone(), self.permits.clone()))
+            .timer(Idle::new(self.limits.clone(), self.permits.clone(), intake.clone()))
             .header_read_timeout(self.limits.idle)
             .max_buf_size(HEAD_BUFFER)
             // Answers are small: copying a body behind its head costs less than two pieces to send.
             .writev(false)
-            .serve_connection(TokioIo::new(stream), answer)
+            .serve_connection(TokioIo::new(CountedStream::new(stream, intake)), answer)
             .with_upgrades();
         let mut connection = pin!(connection);
         // Of its own: looking at a token locks it, and at each request of every connection.
@@ -177,11 +156,15 @@ impl Connection {
     fn answer<'a>(
         &self,
         request: Request<Incoming>,
-        alarm: &'a Alarm,
+        client: &'a Client,
     ) -> impl Future<Output = Result<Response, Infallible>> + use<'a> {
-        let answering = self.service.current().begin(request, alarm);
+        client.intake.head_complete(!request.body().is_end_stream());
+        let answering = self.service.current().begin(request, client);
         answering.map(|response| {
             trouble::count(&response);
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                client.intake.upgraded();
+            }
             Ok(response)
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use daegi_runtime::config::{LogFormat, Parsed};
 use daegi_runtime::{Config, KafkaConfig, Role, StoreConfig};
 
-use crate::support::{parse, refusal};
+use crate::support::{PEM, SECRET_HEX, parse, refusal};
 
 #[test]
 fn the_all_in_one_needs_nothing() {
@@ -13,7 +13,7 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.store, StoreConfig::Memory);
     assert_eq!(config.kafka, KafkaConfig::Embedded);
     assert_eq!(config.public_addr.to_string(), "0.0.0.0:8080");
-    assert_eq!(config.internal_addr.to_string(), "0.0.0.0:8081");
+    assert_eq!(config.internal_addr.to_string(), "127.0.0.1:8081");
     assert_eq!(config.tick, Duration::from_secs(1));
     assert_eq!(config.token_count_to_move, 10);
     assert_eq!(config.lease, Duration::from_secs(3));
@@ -21,6 +21,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.outbox_max, 100_000);
     assert_eq!((config.max_streams, config.max_long_polls), (15_000, 15_000));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (3, 4_096));
+    assert_eq!(config.max_connections, 20_000);
+    assert_eq!(config.request_buffer_bytes, 16 * 1024 * 1024);
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.log, "info");
     assert_eq!(config.log_format, LogFormat::Text);
@@ -28,6 +30,23 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.trace_ratio, "0.01".parse().unwrap());
     assert_eq!(config.seed_items, None);
     assert!(!config.demo);
+}
+
+#[test]
+fn a_fleet_is_reached_from_other_machines_and_the_all_in_one_is_not() {
+    for role in [Role::Api, Role::Consumer, Role::Scheduler] {
+        let secret = format!("1:{SECRET_HEX}");
+        let env = [
+            ("DAEGI_STORE", "redis://localhost"),
+            ("DAEGI_TICKET_SECRETS", &secret),
+            ("DAEGI_PASS_KEY", PEM),
+            ("DAEGI_ADMIN_TOKEN", "sixteen-characters"),
+        ];
+        let config = parse(role, &[], &env).unwrap();
+        assert_eq!(config.internal_addr.to_string(), "0.0.0.0:8081", "{role:?}");
+    }
+    let config = parse(Role::AllInOne, &[], &[]).unwrap();
+    assert!(config.internal_addr.ip().is_loopback());
 }
 
 #[test]
@@ -43,6 +62,8 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_LEASE_MS", "60000"),
         ("DAEGI_PARTITIONS", "64"),
         ("DAEGI_OUTBOX_MAX", "1"),
+        ("DAEGI_MAX_CONNECTIONS", "9"),
+        ("DAEGI_REQUEST_BUFFER_BYTES", "65536"),
         ("DAEGI_MAX_STREAMS", "7"),
         ("DAEGI_MAX_LONG_POLLS", "8"),
         ("DAEGI_MAX_HELD_PER_TICKET", "9"),
@@ -60,6 +81,7 @@ fn every_option_can_be_a_variable() {
     assert_eq!((config.token_count_to_move, config.partitions, config.outbox_max), (0, 64, 1));
     assert_eq!((config.max_streams, config.max_long_polls), (7, 8));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (9, 10));
+    assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
     assert_eq!(config.drain, Duration::ZERO);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
@@ -125,6 +147,8 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
         ("partitions", "0", "0 is not in 1..=64"),
         ("partitions", "65", "65 is not in 1..=64"),
         ("outbox-max", "0", "0 is not in 1..18446744073709551615"),
+        ("max-connections", "0", "0 is not in 1..=1000000"),
+        ("request-buffer-bytes", "65535", "65535 is not in 65536..=17179869184"),
         ("max-streams", "1000001", "1000001 is not in 0..=1000000"),
         ("max-long-polls", "1000001", "1000001 is not in 0..=1000000"),
         ("max-held-per-ticket", "0", "0 is not in 1..=1000"),

@@ -133,6 +133,22 @@ async fn a_body_may_be_as_large_as_the_limit() {
     assert_eq!(problem(response).await.unwrap().code, Code::PayloadTooLarge);
 }
 
+#[tokio::test]
+async fn a_route_takes_no_larger_body_than_it_needs() {
+    let router = || router().with_body_limit(|method, _| if method == "POST" { 10 } else { 0 });
+    let request = |method: &str, path: &str, body: &'static str| {
+        Request::builder().method(method).uri(path).body(Body::from(body)).unwrap()
+    };
+    let response = call(router(), request("POST", "/length", "0123456789")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let response = call(router(), request("POST", "/length", "0123456789x")).await;
+    let too_large = problem(response).await.unwrap();
+    assert_eq!(too_large.code, Code::PayloadTooLarge);
+    assert_eq!(too_large.detail, "the body has more than 10 bytes");
+    let response = call(router(), request("GET", "/hello", "x")).await;
+    assert_eq!(problem(response).await.unwrap().detail, "this route takes no body");
+}
+
 /// Over a real connection, where a server that stops listening too early resets it.
 async fn refused_body(request: Vec<u8>) -> anyhow::Result<()> {
     let shutdown = Shutdown::new();

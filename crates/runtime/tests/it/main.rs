@@ -4,6 +4,7 @@ mod config;
 mod extract;
 mod guard;
 mod health;
+mod hostile;
 mod secrets;
 mod server;
 mod shutdown;

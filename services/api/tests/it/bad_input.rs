@@ -67,6 +67,26 @@ async fn ten_megabytes_are_too_much() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_is_refused_where_a_call_needs_none_and_above_what_it_needs() {
+    let world = World::with_item("concert").await;
+    let uri = ticket("concert", &world.token("concert", "kim").await);
+    let padded = |length: usize| format!("{:length$}", r#"{"userId":"kim"}"#);
+    let verify = "/internal/v1/item/concert/entry/verify";
+    for (method, uri, body) in [
+        (Method::POST, line("concert"), padded(1025)),
+        (Method::GET, uri.clone(), padded(16)),
+        (Method::DELETE, uri, padded(16)),
+    ] {
+        let refused = world.call(request(method, &uri, &[JSON], &body)).await;
+        refused.is_problem(413, "PAYLOAD_TOO_LARGE");
+    }
+    let fits = request(Method::POST, &line("concert"), &[JSON], &padded(1024));
+    assert_eq!(world.call(fits).await.status, 200);
+    world.post(verify, &padded(4097)).await.is_problem(413, "PAYLOAD_TOO_LARGE");
+    world.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever_or_less_than_nothing() {
     let world = World::with_item("concert").await;
     let uri = ticket("concert", &world.token("concert", "kim").await);

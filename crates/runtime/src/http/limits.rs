@@ -1,0 +1,95 @@
+//! What one listener accepts, and how often it refused more.
+
+use std::time::Duration;
+
+use metrics::counter;
+
+use crate::config::Config;
+
+/// Connections and requests that a listener's limits refused, by `reason`: `connections` (the limit
+/// was reached, a new connection had to wait), `head` and `body` (over the byte budget),
+/// `head_timeout` (a head that did not arrive in time).
+pub const REFUSED: &str = "daegi_http_refused_total";
+
+/// What one listener accepts.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Open connections; more wait in the kernel's backlog.
+    pub connections: usize,
+    /// Bytes held for incomplete requests of all connections together, beyond
+    /// [`super::FREE_BYTES`] of each connection.
+    pub request_buffer: usize,
+    /// How long a client may take from the first byte of a request's head to its last; for the first
+    /// request from the connection's start. Also how long a connection may be idle if more than
+    /// half of the connections are taken.
+    pub header_read: Duration,
+    /// How long a connection may be idle between two requests otherwise.
+    pub idle: Duration,
+    /// How long requests in flight may take after the shutdown.
+    pub drain: Duration,
+}
+
+/// Which limit refused something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    Connections,
+    Head,
+    Body,
+    HeadTimeout,
+}
+
+impl Limits {
+    /// Default of [`Self::connections`].
+    pub const CONNECTIONS: u32 = 20_000;
+
+    /// Default of [`Self::request_buffer`]: 16 MiB.
+    pub const REQUEST_BUFFER: u64 = 16 * 1024 * 1024;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: Self::CONNECTIONS as usize,
+            request_buffer: Self::REQUEST_BUFFER as usize,
+            header_read: Duration::from_secs(10),
+            // Load balancers keep theirs for a minute, those that keep them longest for ten.
+            idle: Duration::from_secs(620),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl From<&Config> for Limits {
+    fn from(config: &Config) -> Self {
+        Self {
+            connections: config.max_connections,
+            request_buffer: config.request_buffer_bytes,
+            drain: config.drain,
+            ..Self::default()
+        }
+    }
+}
+
+impl Refused {
+    const ALL: [Self; 4] = [Self::Connections, Self::Head, Self::Body, Self::HeadTimeout];
+
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Head => "head",
+            Self::Body => "body",
+            Self::HeadTimeout => "head_timeout",
+        }
+    }
+
+    pub(super) fn count(self) {
+        counter!(REFUSED, "reason" => self.reason()).increment(1);
+    }
+
+    /// Shows all reasons from the start, so that a query can tell 0 from absent.
+    pub(super) fn show() {
+        for refused in Self::ALL {
+            counter!(REFUSED, "reason" => refused.reason()).increment(0);
+        }
+    }
+}
