@@ -18,6 +18,7 @@ mod policy;
 mod processes;
 mod query;
 mod settings;
+mod sign_in;
 mod view;
 
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub struct Admin {
     leadership: Arc<Leadership>,
     lookout: Arc<Lookout>,
     pictures: picture::Pictures,
+    sign_ins: sign_in::SignIns,
     tasks: TaskTracker,
 }
 
@@ -66,7 +68,8 @@ impl Admin {
         tasks: TaskTracker,
     ) -> Self {
         let pictures = picture::Pictures::default();
-        Self { store, token, clock, leadership, lookout, pictures, tasks }
+        let sign_ins = sign_in::SignIns::new();
+        Self { store, token, clock, leadership, lookout, pictures, sign_ins, tasks }
     }
 
     /// The console, and all calls under `/internal/admin`.

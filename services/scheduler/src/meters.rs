@@ -43,6 +43,8 @@ pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
 pub const STORE_MEMORY: &str = "daegi_store_memory_used_bytes";
 /// Bytes that server may use; 0 if it has no limit.
 pub const STORE_MEMORY_LIMIT: &str = "daegi_store_memory_limit_bytes";
+/// Admin calls without the admin token, by `reason`: `wrong` or `missing`.
+pub const SIGN_INS_FAILED: &str = "daegi_admin_sign_ins_failed_total";
 /// Events the relay dropped because Kafka is off, by type.
 pub const RELAY_DROPPED: &str = "daegi_relay_dropped_total";
 /// Events the broker has confirmed, by type.

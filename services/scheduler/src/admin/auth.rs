@@ -5,23 +5,27 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::middleware::Next;
 use axum::response::Response;
+use daegi_runtime::http::Peer;
 use daegi_runtime::{Code, Problem};
 
 use super::Admin;
 
-/// Lets only the bearer of the admin token through; everybody else learns nothing but that.
+/// Passes on requests with the admin token; all others get the same 401, later after each wrong
+/// token of their address.
 pub(super) async fn require_token(
     State(admin): State<Arc<Admin>>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let given = bearer(request.headers());
-    if given.is_some_and(|token| admin.token.matches(token)) {
-        Ok(next.run(request).await)
-    } else {
-        let detail = "the admin token is missing or wrong";
-        Err(Problem::new(Code::Unauthorized, detail))
+    match bearer(request.headers()) {
+        Some(token) if admin.token.matches(token) => return Ok(next.run(request).await),
+        Some(_) => {
+            let peer = request.extensions().get().map(|Peer(address)| address.ip());
+            tokio::time::sleep(admin.sign_ins.wrong(peer)).await;
+        }
+        None => admin.sign_ins.missing(),
     }
+    Err(Problem::new(Code::Unauthorized, "the admin token is missing or wrong"))
 }
 
 /// The token of `Authorization: Bearer <token>`; the scheme's case does not matter (RFC 9110).

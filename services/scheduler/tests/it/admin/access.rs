@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use daegi_runtime::http::Peer;
 use daegi_store::{Epoch, Lease, Reign};
 use serde_json::json;
 
@@ -56,6 +57,32 @@ async fn only_the_whole_token_as_a_bearer_opens_the_door() {
     ] {
         assert_eq!(status(&wrong).await, 401, "{wrong}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_tokens_of_an_address_are_answered_later_and_a_correct_one_is_not() {
+    // Installs the recorder before anything is counted.
+    let _ = daegi_runtime::telemetry::render();
+    let desk = Desk::open().await;
+    let took = async |address: &str, token: &str, status: u16| {
+        let begin = tokio::time::Instant::now();
+        let request = Request::get("/internal/admin/v1/leader")
+            .header("authorization", format!("Bearer {token}"))
+            .extension(Peer(address.parse().unwrap()));
+        let reply = desk.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(reply.status, status);
+        begin.elapsed()
+    };
+    let mut delays = Vec::new();
+    for port in 0..8 {
+        delays.push(took(&format!("192.0.2.1:{port}"), "guess-number-seven", 401).await);
+    }
+    assert!(delays.is_sorted() && delays[0] < delays[7], "{delays:?}");
+    assert!(delays[7] <= Duration::from_secs(3), "{delays:?}");
+    assert!(took("192.0.2.2:1", "guess-number-seven", 401).await < delays[7]);
+    assert!(took("192.0.2.1:9", TOKEN, 200).await < delays[0]);
+    let metrics = daegi_runtime::telemetry::render();
+    assert!(metrics.contains("daegi_admin_sign_ins_failed_total"), "{metrics}");
 }
 
 #[tokio::test]
