@@ -16,6 +16,8 @@ use super::{Admin, AdminError, Answer, ask};
 #[serde(rename_all = "camelCase")]
 pub(super) struct TokenCounts {
     items: Vec<TokenCount>,
+    /// Ids that were asked for and are no items.
+    unknown_item_ids: Vec<ItemId>,
     total_waiting: u64,
     total_entered: u64,
 }
@@ -28,8 +30,8 @@ struct TokenCount {
     entered_token_count: u64,
 }
 
-/// All items, or those asked for in that order. People who came back after missing their turn
-/// wait like everybody else.
+/// Counts all items, or those asked for in that order; ids that are no items are listed. Users who
+/// came back after missing their turn count as waiting.
 pub(super) async fn show(
     State(admin): State<Arc<Admin>>,
     query: Query,
@@ -44,11 +46,9 @@ pub(super) async fn show(
     let counts = ask(admin.store.counts(&ids)).await?;
     let mut counts: HashMap<_, _> =
         counts.into_iter().map(|line| (line.item.clone(), line)).collect();
-    if let Some(unknown) = asked.into_iter().find(|id| !counts.contains_key(id)) {
-        return Err(AdminError::NoItem(unknown));
-    }
+    let unknown = asked.into_iter().filter(|id| !counts.contains_key(id)).collect();
     let items = ids.iter().filter_map(|id| counts.remove(id)).map(TokenCount::from);
-    Ok(Json(TokenCounts::of(items.collect())))
+    Ok(Json(TokenCounts::of(items.collect(), unknown)))
 }
 
 fn asked_for(query: Query) -> Answer<Vec<ItemId>> {
@@ -64,8 +64,9 @@ fn asked_for(query: Query) -> Answer<Vec<ItemId>> {
 }
 
 impl TokenCounts {
-    fn of(items: Vec<TokenCount>) -> Self {
+    fn of(items: Vec<TokenCount>, unknown_item_ids: Vec<ItemId>) -> Self {
         Self {
+            unknown_item_ids,
             total_waiting: items.iter().map(|item| item.waiting_token_count).sum(),
             total_entered: items.iter().map(|item| item.entered_token_count).sum(),
             items,

@@ -12,7 +12,7 @@ const PICTURES = "image/png,image/webp,image/jpeg,image/svg+xml";
 /** The page's own colour, for whoever begins to choose. */
 const ACCENT = "#2f6152";
 
-/** What is typed is kept until it is saved. All of it is sent: the server replaces the look as a whole. */
+/** What is typed is kept until it is saved. All of it is sent: the server merges it field by field. */
 export function PageLook({ look, save }: { look: Look; save: (look: Look) => Promise<boolean> }) {
   const { typed, changed, change, saved } = useTyped<Look>();
   const id = useId();

@@ -25,6 +25,20 @@ async fn a_patch_changes_what_it_names_and_null_goes_back_to_the_default() {
 }
 
 #[tokio::test]
+async fn a_patch_of_the_page_keeps_what_it_does_not_name() {
+    let desk = Desk::open().await;
+    let page = r##"{"page":{"title":"Friday","message":"Soon.","accent":"#0a3d91"}}"##;
+    desk.ok(200, "PATCH", POLICY, page).await;
+    let changes = r#"{"page":{"message":"Doors open at eight.","accent":null}}"#;
+    let page = desk.ok(200, "PATCH", POLICY, changes).await["policy"]["page"].clone();
+    assert_eq!(page["title"], "Friday");
+    assert_eq!(page["message"], "Doors open at eight.");
+    assert!(page["accent"].is_null(), "{page}");
+    let policy = desk.ok(200, "PATCH", POLICY, r#"{"page":null}"#).await["policy"].clone();
+    assert!(policy["page"]["title"].is_null(), "{policy}");
+}
+
+#[tokio::test]
 async fn a_policy_that_makes_no_sense_is_refused_with_the_reason() {
     let desk = Desk::open().await;
     for (bad, reason) in [
