@@ -64,6 +64,13 @@ impl Banner {
         if self.generated.contains(&"admin-token") {
             writeln!(f, "  admin token   {}  (made up for this run)", self.bearer)?;
         }
+        if !self.outlived {
+            writeln!(
+                f,
+                "\n  a restart forgets every item, line, ticket and change made here: the store is"
+            )?;
+            writeln!(f, "  this process's memory. Set --store=redis://host:port to keep them.")?;
+        }
         if self.outlived && !self.generated.is_empty() {
             let secrets = self.generated.join(", ");
             writeln!(f, "\n  warning: generated {secrets}: tokens end with this process,")?;
