@@ -68,7 +68,7 @@ pub enum Error {
     Away(#[from] reqwest::Error),
 }
 
-/// A request that is let in.
+/// A request that the guard admits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     /// The entry of the pass that counts.
@@ -148,7 +148,7 @@ impl Guard {
         Ok(entry)
     }
 
-    /// Whether a request is let in to `item`, with the pass that counts.
+    /// Checks a request for `item` and decides which of its passes counts.
     ///
     /// A browser may bring two: one in its cookie and one in the address. A link must neither log a
     /// person out nor make them another person. So the cookie counts while it is good, unless the
@@ -156,7 +156,7 @@ impl Guard {
     /// not kept.
     ///
     /// # Errors
-    /// If it is not, and why. Where both passes are refused: why the one in the address is.
+    /// If the request is refused, and why. Where both passes are refused: why the one in the address is.
     pub async fn admit(&self, parts: &Parts, item: &ItemId) -> Result<Admission, Refusal> {
         let (address, cookie) = match brought(parts, item) {
             Brought::Both { address, cookie } => (address, cookie),

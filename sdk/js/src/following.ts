@@ -119,7 +119,7 @@ export class Following extends Emitter<FollowEvents> {
     const ticket = await this.#room.poll(this.#token, wait, this.#stopping.signal);
     this.#tell(ticket, "polling");
     await this.#pollPage();
-    // A pod that holds as many polls as it may answers at once, with nothing new.
+    // A pod that holds as many polls as it may answers immediately, with nothing new.
     const wasHeld = Date.now() - began >= wait || !isSame(ticket, before);
     if ((wait === 0 || !wasHeld) && !isFinal(ticket.status)) {
       const rest = ticket.pollAfterMs || 5_000;

@@ -13,7 +13,7 @@ export { findPass, type Carrier, type Entry, type ExpressMiddleware, type Fastif
 export { entryOf } from "./guard/middleware.js";
 export { answerTo, type Answer, type RefusalCode } from "./guard/refusal.js";
 
-/** A request that is let in. */
+/** A request that the guard admits. */
 export interface Admission {
   /** The entry of the pass that counts. */
   entry: Entry;
@@ -41,7 +41,7 @@ export class Guard {
   }
 
   /**
-   * Checks a request for `item`, and which of its passes counts. Throws a `Refusal` if it is not let in.
+   * Checks a request for `item`, and which of its passes counts. Throws a `Refusal` if none does.
    *
    * A browser may bring two: one in its cookie and one in the address. A link must neither log a person out nor make them
    * another person. So the cookie counts while it is good, unless the address brings a pass of the same user that expires

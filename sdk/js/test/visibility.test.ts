@@ -48,7 +48,7 @@ test("a tab that is shown again asks at once", async (context) => {
   assert.equal(polls, 2);
 });
 
-test("a held poll that is answered at once with nothing new is not repeated at once", async (context) => {
+test("a held poll that is answered immediately with nothing new is not repeated immediately", async (context) => {
   const times: number[] = [];
   page.turn("hidden");
   const line: WaitingRoom = await room(

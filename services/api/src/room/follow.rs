@@ -77,8 +77,8 @@ struct Told {
 }
 
 impl Room {
-    /// Begins to tell somebody about their ticket. `last` is the id of what they heard last,
-    /// `page` the revision of the page's texts that they see, if they see a page.
+    /// Begins to follow a ticket. `last` is the id of the last event that the client received,
+    /// `page` the revision of the page texts that it shows, if it shows a page.
     pub(crate) async fn follow(
         self: &Arc<Self>,
         presented: Presented,

@@ -1,7 +1,7 @@
 package io.daegi.guard;
 
 /**
- * A request that is let in.
+ * A request that the guard admits.
  *
  * @param entry the entry of the pass that counts
  * @param keep that pass, if the browser must keep it in the guard's cookie from now on; otherwise null

@@ -39,13 +39,13 @@ public final class Guard {
     }
 
     /**
-     * Whether a request is let in to {@code item}, with the pass that counts.
+     * Checks a request for {@code item} and decides which of its passes counts.
      *
      * <p>A browser may bring two: one in its cookie and one in the address. A link must neither log a person out nor make
      * them another person. So the cookie counts while it is good, unless the address brings a pass of the same user that
      * expires later. A pass that does not count is not kept.
      *
-     * @throws RefusedException if it is not, and why; where both passes are refused, why the one in the address is
+     * @throws RefusedException if the request is refused, and why; where both passes are refused, why the one in the address is
      */
     public Admission admit(String item, Carrier brought) {
         String address = brought.address();
