@@ -17,6 +17,7 @@ mod picture;
 mod policy;
 mod processes;
 mod query;
+mod recovery;
 mod settings;
 mod sign_in;
 mod view;
@@ -82,6 +83,7 @@ impl Admin {
         let calls = Router::new()
             .nest("/v1/waiting-queue", queue_calls())
             .nest("/v1/waiting-item", item_calls())
+            .route("/v1/recovery/declare-loss", post(recovery::declare_loss))
             .route("/v1/leader", get(leader::show))
             .route("/v1/overview", get(overview::show))
             .route("/v1/audit", get(audit::show))

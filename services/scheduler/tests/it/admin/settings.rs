@@ -129,3 +129,14 @@ async fn misspelt_filters_of_counts_are_refused() {
         desk.refused(400, "INVALID_REQUEST", ("GET", &path, "")).await;
     }
 }
+
+#[tokio::test]
+async fn declaring_a_data_loss_opens_the_reclaim_window_and_is_in_the_audit_log() {
+    let desk = Desk::open().await;
+    let declared = desk.ok(200, "POST", "/recovery/declare-loss", "").await;
+    let log = desk.ok(200, "GET", "/audit", "").await;
+    let entry = &log["entries"][0];
+    assert_eq!((&entry["action"], &entry["itemId"]), (&json!("declare data loss"), &json!(null)));
+    assert_eq!(entry["to"], json!({"reclaimUntil": declared["reclaimUntil"]}));
+    assert!(declared["reclaimUntil"].as_str() > declared["declaredAt"].as_str(), "{declared}");
+}
