@@ -13,7 +13,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::{ItemId, Number, Ticket, UserId};
+use crate::{ItemId, Millis, Number, Ticket, UserId};
 
 /// Everybody stands in the one lane there is; the bits are kept for priority lanes.
 const LANE: u8 = 0;
@@ -27,6 +27,8 @@ const MAC_BITS: u64 = (1 << 62) - 1;
 #[derive(Clone)]
 pub struct TicketKeys {
     keys: Vec<TicketKey>,
+    /// How old a ticket may be, in milliseconds.
+    max_age: Millis,
 }
 
 #[derive(Clone)]
@@ -45,6 +47,9 @@ pub enum TokenError {
     /// Genuine, but of another item.
     #[error("the token belongs to another item")]
     OtherItem,
+    /// Genuine, but older than a ticket may be.
+    #[error("the ticket is too old, join again")]
+    TooOld,
 }
 
 /// Why a text is no key, ticket secret or pass key. Never quotes the secret.
@@ -73,7 +78,35 @@ pub enum KeyError {
 impl TicketKeys {
     /// A fresh random key, for a process that shares its line with nobody.
     pub fn generate() -> Self {
-        Self { keys: vec![TicketKey::new(0, &crate::pass::random_bytes())] }
+        Self::unlimited(vec![TicketKey::new(0, &crate::pass::random_bytes())])
+    }
+
+    fn unlimited(keys: Vec<TicketKey>) -> Self {
+        Self { keys, max_age: Millis::MAX }
+    }
+
+    /// The same keys, but [`TicketKeys::verify_at`] refuses tickets older than `max_age` milliseconds.
+    /// Without this call tickets do not age.
+    #[must_use]
+    pub fn with_max_age(mut self, max_age: Millis) -> Self {
+        self.max_age = max_age;
+        self
+    }
+
+    /// Whether a ticket with this number is older than a ticket may be at `now`; see
+    /// [`Number::is_older_than`].
+    pub fn is_too_old(&self, number: Number, now: Millis) -> bool {
+        number.is_older_than(self.max_age, now)
+    }
+
+    /// Reads a token presented for `item` at `now`. Unlike [`TicketKeys::verify`], refuses tickets that
+    /// are too old.
+    ///
+    /// # Errors
+    /// As [`TicketKeys::verify`], and [`TokenError::TooOld`].
+    pub fn verify_at(&self, item: &ItemId, token: &str, now: Millis) -> Result<Ticket, TokenError> {
+        let ticket = self.verify(item, token)?;
+        if self.is_too_old(ticket.number, now) { Err(TokenError::TooOld) } else { Ok(ticket) }
     }
 
     /// Writes the token of a ticket, always the same for the same ticket and signing key.
@@ -101,7 +134,7 @@ impl TicketKeys {
         )
     }
 
-    /// Reads a token presented for `item`.
+    /// Reads a token presented for `item`, whatever its age.
     pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
         let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
         let parts = Parts::of(uuid).ok_or(TokenError::Invalid)?;
@@ -218,7 +251,7 @@ impl FromStr for TicketKeys {
             }
             keys.push(TicketKey::new(id, &secret.ok_or(KeyError::Hex(place))?));
         }
-        if keys.is_empty() { Err(KeyError::Empty) } else { Ok(Self { keys }) }
+        if keys.is_empty() { Err(KeyError::Empty) } else { Ok(Self::unlimited(keys)) }
     }
 }
 
@@ -280,6 +313,22 @@ mod tests {
         assert_eq!(both.verify(&ticket.item, &token), Ok(ticket.clone()));
         assert_ne!(both.token(&ticket), token, "the new secret signs");
         assert_eq!(keys(NEW).verify(&ticket.item, &token), Err(TokenError::Invalid));
+    }
+
+    #[test]
+    fn a_ticket_ages_by_the_clock_of_its_number() {
+        let (hour, day) = (3_600_000, 86_400_000);
+        let issued = 1_794_600_000_000;
+        let ticket = ticket("concert", "kim", issued * 64 + 63);
+        let (token, aging) = (keys(OLD).token(&ticket), keys(OLD).with_max_age(day));
+        let read = |now| aging.verify_at(&ticket.item, &token, now);
+        assert_eq!(ticket.number.issued_at_ms(), issued);
+        assert_eq!(read(issued + day + hour), Ok(ticket.clone()), "1 h for the lag of the counter");
+        assert_eq!(read(issued + day + hour + 1), Err(TokenError::TooOld));
+        assert_eq!(read(issued - 400 * day), Ok(ticket.clone()), "ahead of the clock");
+        assert_eq!(aging.verify(&ticket.item, &token), Ok(ticket.clone()), "whatever its age");
+        let later = issued + 400 * day;
+        assert_eq!(keys(OLD).verify_at(&ticket.item, &token, later), Ok(ticket.clone()));
     }
 
     #[test]

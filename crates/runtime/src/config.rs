@@ -189,6 +189,7 @@ impl Config {
                 options.admin_token,
                 options.ticket_secrets,
                 options.pass_key,
+                options.ticket_max_age,
             )?,
             tick: Duration::from_millis(options.tick_ms),
             token_count_to_move: options.token_count_to_move,

@@ -6,6 +6,9 @@ use axum::response::{IntoResponse, Response};
 use daegi_domain::{IdError, TokenError};
 use daegi_runtime::{Code, Problem};
 use daegi_store::Refusal;
+use metrics::counter;
+
+use crate::meters::TOO_OLD;
 
 /// What the api answers.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
@@ -99,7 +102,7 @@ impl Error {
             Self::SoldOut => Code::SoldOut,
             Self::LineFull => Code::LineFull,
             Self::StoreFull => Code::StoreFull,
-            Self::Restarted => Code::LineRestarted,
+            Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded => Code::RateLimited,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
             Self::Store(_)
@@ -122,6 +125,9 @@ impl Error {
     /// Once per request and quietly: an outage is told loudly once per line, where it begins and
     /// ends, not once per person who asks. What cannot pass by waiting is always loud.
     fn log(&self) {
+        if matches!(self, Self::Token(TokenError::TooOld)) {
+            counter!(TOO_OLD).increment(1);
+        }
         match self {
             Self::Store(error) if !error.is_transient() => {
                 tracing::error!(%error, "the store gave an answer that cannot be used");

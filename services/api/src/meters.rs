@@ -31,6 +31,8 @@ pub(crate) const STREAMS: &str = "daegi_api_streams";
 pub(crate) const HELD_SUPERSEDED: &str = "daegi_api_held_superseded_total";
 /// Connections that were not held because the pod holds as many as it may, by `kind`.
 pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
+/// Requests refused because their ticket is older than `DAEGI_TICKET_MAX_AGE`.
+pub(crate) const TOO_OLD: &str = "daegi_api_tickets_too_old_total";
 /// Marks of people seen that the store took, in pages.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -76,6 +78,7 @@ impl Meters {
             counter!(HELD_SUPERSEDED, "kind" => kind).increment(0);
             counter!(HELD_REFUSED, "kind" => kind).increment(0);
         }
+        counter!(TOO_OLD).increment(0);
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),

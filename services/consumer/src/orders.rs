@@ -54,10 +54,13 @@ impl Orders {
         Ok(Closed { ticket, reason: event.outcome.into(), at })
     }
 
-    /// A ticket that has ended already stays as it ended. One of an item that the store lost would
+    /// A ticket that has ended already stays as it ended, and one that is too old counts as ended. One of an item that the store lost would
     /// live again when the item is back, so its end waits for that.
     async fn free(&self, Closed { ticket, reason, at }: &Closed) -> Result<(), Missing> {
         let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
+        if self.ticket_keys.is_too_old(number, now) {
+            return Ok(());
+        }
         let freed = self.store.complete(item, &ticket.user, number, *reason, now).await;
         match freed.map_err(|error| missing(&error))? {
             Closing::Forgotten if now < at + ITEM_COMES_BACK => {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
@@ -62,6 +63,11 @@ pub(super) struct Options {
     /// in the whole fleet.
     #[arg(long, value_name = "SECRETS", value_parser = value::ticket_secrets)]
     pub(super) ticket_secrets: Option<TicketKeys>,
+
+    /// How long a ticket is valid, such as `24h` or `7d`, at least `1h`. An older one is refused with
+    /// `LINE_RESTARTED`. Set it above the longest wait. The same in the whole fleet.
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = value::ticket_max_age)]
+    pub(super) ticket_max_age: Duration,
 
     /// The Ed25519 key that signs passes: PKCS#8 PEM text, or a path to such a file. Several keys
     /// may follow each other; the first signs, all are published.

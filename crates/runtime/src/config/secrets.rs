@@ -1,6 +1,7 @@
 //! Keys and tokens: which role cannot work without which, and what happens where one is missing.
 
 use std::fmt;
+use std::time::Duration;
 
 use daegi_domain::{PassKeys, TicketKeys};
 use subtle::ConstantTimeEq;
@@ -97,6 +98,7 @@ impl Secrets {
         admin_token: Option<AdminToken>,
         ticket_keys: Option<TicketKeys>,
         pass_keys: Option<PassKeys>,
+        ticket_max_age: Duration,
     ) -> Result<Self, ConfigError> {
         let given = [
             (ADMIN_TOKEN, admin_token.is_some()),
@@ -107,9 +109,11 @@ impl Secrets {
         if let (true, Some(&option)) = (role != Role::AllInOne, generated.first()) {
             return Err(ConfigError::Missing { role, option });
         }
+        let max_age = u64::try_from(ticket_max_age.as_millis()).unwrap_or(u64::MAX);
+        let ticket_keys = ticket_keys.unwrap_or_else(TicketKeys::generate);
         Ok(Self {
             admin_token: admin_token.unwrap_or_else(AdminToken::generate),
-            ticket_keys: ticket_keys.unwrap_or_else(TicketKeys::generate),
+            ticket_keys: ticket_keys.with_max_age(max_age),
             pass_keys: pass_keys.unwrap_or_else(PassKeys::generate),
             generated,
         })

@@ -1,6 +1,7 @@
 //! Values of options: from text to types, with a reason where that fails.
 
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{fmt, fs, io};
 
 use daegi_domain::{KeyError, PassKeys, TicketKeys};
@@ -57,6 +58,10 @@ pub enum BadValue {
     CollectorTls,
     #[error("must be text or json")]
     UnknownLogFormat,
+    #[error("must be a duration such as 24h, 90m or 7d")]
+    UnknownDuration,
+    #[error("must be at least 1h")]
+    ShortTicketAge,
     #[error("must be true or false")]
     UnknownSwitch,
     #[error("is no log filter: {0}")]
@@ -185,6 +190,12 @@ pub(super) fn demo_for(role: Role, demo: bool, kafka: &KafkaConfig) -> Result<bo
 
 pub(super) fn switch(text: &str) -> Result<bool, BadValue> {
     text.parse().map_err(|_| BadValue::UnknownSwitch)
+}
+
+pub(super) fn ticket_max_age(text: &str) -> Result<Duration, BadValue> {
+    let age = humantime::parse_duration(text).map_err(|_| BadValue::UnknownDuration)?;
+    let is_long_enough = age >= Duration::from_secs(3600);
+    is_long_enough.then_some(age).ok_or(BadValue::ShortTicketAge)
 }
 
 pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, BadValue> {

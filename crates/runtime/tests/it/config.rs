@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use daegi_domain::Number;
 use daegi_runtime::config::{LogFormat, Parsed};
 use daegi_runtime::{Config, KafkaConfig, Role, StoreConfig};
 
@@ -68,6 +69,7 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_MAX_LONG_POLLS", "8"),
         ("DAEGI_MAX_HELD_PER_TICKET", "9"),
         ("DAEGI_MAX_CACHED_LINES", "10"),
+        ("DAEGI_TICKET_MAX_AGE", "2h"),
         ("DAEGI_DRAIN_MS", "0"),
         ("DAEGI_LOG", "warn,daegi_api=debug"),
         ("DAEGI_LOG_FORMAT", "json"),
@@ -222,4 +224,27 @@ fn help_and_version_are_texts_to_show_and_no_errors() {
         panic!("no version");
     };
     assert_eq!(version.trim(), concat!("daegi-api ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn tickets_age_within_a_day_unless_configured_and_never_within_an_hour() {
+    let number = Number::base_at(1_800_000_000_000);
+    let at = |hours: u64| number.issued_at_ms() + hours * 3_600_000;
+    let keys = |age: &str| {
+        let env = [("DAEGI_TICKET_MAX_AGE", age)];
+        parse(Role::AllInOne, &[], if age.is_empty() { &[] } else { &env })
+            .unwrap()
+            .secrets
+            .ticket_keys
+    };
+    for (age, hours) in [("", 24), ("1h", 1), ("7d", 168)] {
+        assert!(!keys(age).is_too_old(number, at(hours + 1)), "{age}: 1 h for the counter's lag");
+        assert!(keys(age).is_too_old(number, at(hours + 1) + 1), "{age}");
+    }
+    for (bad, why) in
+        [("59m", "must be at least 1h"), ("1", "must be a duration"), ("-1h", "must be")]
+    {
+        let error = parse(Role::AllInOne, &[], &[("DAEGI_TICKET_MAX_AGE", bad)]).unwrap_err();
+        assert!(error.to_string().contains(why), "{bad}: {error}");
+    }
 }

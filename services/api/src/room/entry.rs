@@ -58,15 +58,19 @@ impl Room {
 
     /// Who holds it, with which number, and the entry that a pass is proof of.
     fn read(&self, item: &ItemId, proof: &Proof) -> std::result::Result<Read, Reason> {
+        let now = self.clock.now_ms();
         match proof {
             Proof::Token(token) => {
-                let ticket = self.ticket_keys.verify(item, token).map_err(Reason::from)?;
+                let ticket = self.ticket_keys.verify_at(item, token, now).map_err(Reason::from)?;
                 let Ticket { user, number, .. } = ticket;
                 Ok((user, number, None))
             }
             Proof::Pass(pass) => {
-                let claims = self.pass_keys.verify(item, pass, self.clock.now_ms())?;
+                let claims = self.pass_keys.verify(item, pass, now)?;
                 let (user, number) = (claims.sub, claims.num);
+                if self.ticket_keys.is_too_old(number, now) {
+                    return Err(TokenError::TooOld.into());
+                }
                 let (at, expires_at) = (claims.iat * 1000, claims.exp * 1000);
                 let entry = Reentry { user: user.clone(), number, at, expires_at };
                 Ok((user, number, Some(entry)))
@@ -80,6 +84,7 @@ impl From<TokenError> for Reason {
         match error {
             TokenError::Invalid => Self::InvalidToken,
             TokenError::OtherItem => Self::TokenMismatch,
+            TokenError::TooOld => Self::LineRestarted,
         }
     }
 }

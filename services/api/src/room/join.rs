@@ -21,7 +21,9 @@ impl Room {
         token: Option<&str>,
         begun: Option<&Begun>,
     ) -> Result<(bool, wire::Ticket)> {
-        let held = token.and_then(|token| self.ticket_keys.verify(item, token).ok());
+        // A token that is not good any more, or too old, is no hindrance to joining.
+        let now = self.clock.now_ms();
+        let held = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
         if let Some(ticket) = held.filter(|ticket| ticket.user == user) {
             Box::pin(self.remember(&ticket)).await?;
         }
@@ -43,7 +45,7 @@ impl Room {
             // In a box, like everything that few joins need: all would carry it otherwise.
             None => Box::pin(in_a_second(self.learn(item))).await?,
         };
-        match line.join(user.clone()).await? {
+        match self.join_afresh(&line, item, &user).await? {
             Joined::Refused(refusal) => Err(refusal.into()),
             Joined::At { number, new, place } => {
                 let ticket = Ticket { item: item.clone(), user, number };
@@ -56,6 +58,23 @@ impl Room {
                 }
                 Ok((new, answer))
             }
+        }
+    }
+
+    /// Joins one user. A ticket that the user has already and that is too old is given up first:
+    /// otherwise the user would get a token that is refused everywhere.
+    async fn join_afresh(&self, line: &LineView, item: &ItemId, user: &UserId) -> Result<Joined> {
+        let joined = line.join(user.clone()).await?;
+        match joined {
+            Joined::At { number, new: false, .. } => {
+                let now = self.clock.now_ms();
+                if !self.ticket_keys.is_too_old(number, now) {
+                    return Ok(joined);
+                }
+                in_time("leave", self.store.leave(item, user, number, now)).await?;
+                line.join(user.clone()).await
+            }
+            joined => Ok(joined),
         }
     }
 
@@ -107,19 +126,22 @@ impl Room {
         proof: Proof,
         begun: Option<&Begun>,
     ) -> Result<bool> {
+        let now = self.clock.now_ms();
         let (user, number) = match proof {
             Proof::Token(token) => {
-                let ticket = self.ticket_keys.verify(&item, &token)?;
+                let ticket = self.ticket_keys.verify_at(&item, &token, now)?;
                 (ticket.user, ticket.number)
             }
-            Proof::Pass(pass) => match self.pass_keys.verify(&item, &pass, self.clock.now_ms()) {
+            Proof::Pass(pass) => match self.pass_keys.verify(&item, &pass, now) {
+                Ok(claims) if self.ticket_keys.is_too_old(claims.num, now) => {
+                    return Err(TokenError::TooOld.into());
+                }
                 Ok(claims) => (claims.sub, claims.num),
                 Err(PassError::Expired) => return Ok(false),
                 Err(PassError::Invalid) => return Err(TokenError::Invalid.into()),
                 Err(PassError::OtherItem) => return Err(TokenError::OtherItem.into()),
             },
         };
-        let now = self.clock.now_ms();
         let done = self.store.complete(&item, &user, number, EndReason::Completed, now);
         let released = unless_forgotten(in_time("complete", done).await?)?;
         self.lines.forget_answer(&item, number);

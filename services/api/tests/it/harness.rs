@@ -20,6 +20,8 @@ use crate::probe::Probe;
 pub(crate) const NOW: u64 = 1_800_000_000_000;
 /// Long enough for any machine; nothing waits for it to pass.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
+/// How old a ticket may be.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(86_400);
 /// Few, so that a test can open them all.
 pub(crate) const MAX_STREAMS: usize = 40;
 pub(crate) const MAX_CACHED_LINES: usize = 50;
@@ -88,6 +90,7 @@ impl World {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (Probe::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
+        let keys = keys.with_max_age(MAX_AGE.as_millis() as u64);
         let health = Health::new(&shutdown);
         let deps = ApiDeps {
             store: Arc::clone(&store.0) as _,
