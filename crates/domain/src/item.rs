@@ -22,6 +22,11 @@ pub struct Item {
     pub paused: bool,
     /// The line lost people and waits for them until then: nobody is let in before.
     pub recovering_until: Millis,
+    /// No number above the line's base is admitted before: numbers the line lost come first.
+    pub behind_until: Millis,
+    /// No ticket is admitted before, because the outbox holds as many admissions as it may. The leader
+    /// moves this time on with every round that finds the outbox full, and clears it otherwise.
+    pub held_until: Millis,
     /// The version of the last product event that changed it; 0 if none did.
     pub version: u64,
     /// Grows with every change of the item; what a change of policy is checked against.

@@ -12,7 +12,8 @@
 //! | [`policy`] | the rules of one line |
 //! | [`look`] | how its waiting page looks |
 //! | [`language`] | what pages speak |
-//! | [`mod@line`] | line state, the exact position, what a pod knows about a line |
+//! | [`mod@line`] | settings, the exact position, what a pod knows about a line |
+//! | [`line_rules`] | what decides whether a line admits, for everything that asks |
 //! | [`reclaimed`] | people a line lost and got back |
 //! | [`liveness`] | who was seen when: time slices and pages of numbers |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
@@ -27,6 +28,7 @@ pub mod item;
 pub mod language;
 mod limits;
 pub mod line;
+pub mod line_rules;
 pub mod liveness;
 pub mod look;
 pub mod pass;
@@ -49,7 +51,7 @@ pub use line::{Departed, LineState, RECOVERY_HOLD_MS, Settings};
 pub use liveness::SeenPage;
 pub use look::{Colour, Look, LookError};
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
-pub use policy::{Mode, OnRejoin, Policy, PolicyError};
+pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
 pub use presence::{Happened, Presence};
 pub use rate::{Eta, Rate};
 pub use reclaimed::Reclaimed;

@@ -8,6 +8,9 @@ pub struct StoreLimits {
     pub memory_high_percent: u8,
     /// How many tickets may wait in all lines together.
     pub max_waiting: u64,
+    /// How often one user may leave one line within ten minutes and still join it again; 0 is no
+    /// limit.
+    pub leave_limit: u32,
     /// Accept a Redis whose `maxmemory-policy` evicts keys.
     pub allow_eviction: bool,
 }
@@ -16,6 +19,11 @@ impl Default for StoreLimits {
     /// 90 % leaves room for what existing tickets still write. Five million waiting tickets take
     /// about 1 GB of Redis and are five times the largest sale daegi is measured with.
     fn default() -> Self {
-        Self { memory_high_percent: 90, max_waiting: 5_000_000, allow_eviction: false }
+        Self {
+            memory_high_percent: 90,
+            max_waiting: 5_000_000,
+            leave_limit: 5,
+            allow_eviction: false,
+        }
     }
 }

@@ -4,7 +4,7 @@ use roaring::RoaringBitmap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Item, Millis, Number};
+use crate::{Millis, Number};
 
 /// How long a line that lost data lets nobody in, unless told otherwise: longer than the longest
 /// time between two polls, so that everybody who keeps asking is back before anybody is let in.
@@ -34,23 +34,9 @@ pub enum LineState {
     /// The store lost data. Whoever keeps asking is put back at their place, and nobody is let in
     /// until everybody had the time to.
     Recovering,
-}
-
-impl LineState {
-    /// The state of an item's line at `now`.
-    pub fn of(item: &Item, settings: &Settings, now: Millis) -> Self {
-        if !item.enabled {
-            Self::Disabled
-        } else if item.stock == 0 {
-            Self::SoldOut
-        } else if item.recovering_until > now {
-            Self::Recovering
-        } else if item.paused || settings.quota(item) == 0 {
-            Self::Paused
-        } else {
-            Self::Open
-        }
-    }
+    /// Events of earlier admissions are not published yet and fill the outbox; no ticket is admitted
+    /// until it drains. Kafka is unavailable or slow.
+    Held,
 }
 
 impl Settings {
@@ -58,11 +44,6 @@ impl Settings {
     pub const TICK_MS: std::ops::RangeInclusive<u32> = 50..=60_000;
     /// The largest quota an operator may set.
     pub const MAX_TOKEN_COUNT: u32 = 1_000_000;
-
-    /// How many of this item's line are let in per tick.
-    pub fn quota(&self, item: &Item) -> u32 {
-        item.policy.tokens_per_tick.unwrap_or(self.token_count_to_move)
-    }
 }
 
 /// The numbers that left the middle of a line, as far as they still matter for a position.

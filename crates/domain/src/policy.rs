@@ -28,6 +28,8 @@ pub struct Policy {
     pub missed_keep_seconds: u32,
     /// What joining again does to a place.
     pub on_rejoin: OnRejoin,
+    /// Where passes are checked.
+    pub guard: Guard,
     /// Where people go when it is their turn; `{pass}` and `{token}` are filled in.
     pub entry_url: Option<String>,
     /// How the waiting page looks.
@@ -54,6 +56,18 @@ pub enum OnRejoin {
     Keep,
     /// A new place at the end.
     Requeue,
+}
+
+/// Where the passes of a line are checked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Guard {
+    /// Guards verify the signature alone, so that a pass is valid until it expires. An entry that its
+    /// user gives back occupies its slot until then.
+    #[default]
+    Offline,
+    /// Guards ask daegi, which knows that the entry has ended. The slot is free immediately.
+    Online,
 }
 
 /// Why a policy makes no sense.
@@ -98,6 +112,7 @@ impl Default for Policy {
             grace_seconds: 60,
             missed_keep_seconds: 300,
             on_rejoin: OnRejoin::Keep,
+            guard: Guard::Offline,
             entry_url: None,
             page: Look::default(),
         }

@@ -11,6 +11,8 @@ pub const BUCKET_MS: Millis = 5_000;
 pub const BUCKETS: u64 = 60;
 /// How often to ask, at the most and at the least.
 const POLL_MS: (u64, u64) = (1_000, 30_000);
+/// Movements closer to each other than this are too close to compute a speed from.
+const SHORTEST_MOVE_MS: Millis = 20;
 /// Speed shown to people is the mean over this many full buckets.
 const RECENT_BUCKETS: u64 = 6;
 
@@ -31,11 +33,27 @@ pub struct Pace {
     slow: f64,
 }
 
+/// A line's movement since it began to move: what a speed can be computed from before there are full
+/// buckets. Ticks are regular, so that those who followed the first ones, over the time between the
+/// first and the last movement, is the speed wherever in a bucket it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moves {
+    /// When the first left the front of the line.
+    first_at: Millis,
+    /// How many left then.
+    first: u64,
+    /// When the last left.
+    last_at: Millis,
+    /// How many left since the first.
+    later: u64,
+}
+
 /// How many people left the front of a line in each recent bucket of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rate {
     /// (bucket, people), oldest first; buckets without movement are missing.
     buckets: Vec<(u64, u32)>,
+    moves: Option<Moves>,
 }
 
 impl Rate {
@@ -47,7 +65,13 @@ impl Rate {
     /// From stored counts, in any order.
     pub fn new(mut buckets: Vec<(u64, u32)>) -> Self {
         buckets.sort_unstable();
-        Self { buckets }
+        Self { buckets, moves: None }
+    }
+
+    /// The same with the movement since the line began to move; none if that is not known.
+    #[must_use]
+    pub fn with_moves(self, moves: Option<Moves>) -> Self {
+        Self { moves, ..self }
     }
 
     /// People per second over the last half minute.
@@ -73,11 +97,19 @@ impl Rate {
         Some(Pace { median, slow: slow.min(median) })
     }
 
-    /// The speed of every full bucket from the first movement kept to now, oldest first. The
-    /// running bucket counts only while there is no full one.
+    /// The speed of every full bucket from the first movement kept to now, oldest first. The bucket
+    /// in which the line began to move is not full. Until there are enough full ones, the speed since
+    /// then is the only one.
     fn speeds(&self, now: Millis) -> Vec<f64> {
         let current = Self::bucket_of(now);
-        let oldest = current.saturating_sub(BUCKETS);
+        let mut oldest = current.saturating_sub(BUCKETS);
+        if let Some(moves) = self.moves.filter(|moves| moves.first_at <= now) {
+            let began = Self::bucket_of(moves.first_at);
+            if current - began <= RECENT_BUCKETS {
+                return vec![moves.per_second(now)];
+            }
+            oldest = oldest.max(began + 1);
+        }
         let Some(first) = self.buckets.iter().map(|(at, _)| *at).find(|at| *at >= oldest) else {
             return Vec::new();
         };
@@ -92,6 +124,46 @@ impl Rate {
     fn people_in(&self, bucket: u64) -> u32 {
         let found = self.buckets.binary_search_by_key(&bucket, |(at, _)| *at);
         found.map_or(0, |index| self.buckets[index].1)
+    }
+}
+
+impl Moves {
+    /// The movement after `people` left the front at `now`. One that is older than all buckets, or
+    /// that a clock puts into the future, begins again.
+    #[must_use]
+    pub fn after(moves: Option<Self>, people: u32, now: Millis) -> Self {
+        let people = u64::from(people);
+        let is_kept = |moves: &Self| {
+            moves.first_at <= now && now.saturating_sub(moves.last_at) <= BUCKETS * BUCKET_MS
+        };
+        match moves.filter(is_kept) {
+            None => Self { first_at: now, first: people, last_at: now, later: 0 },
+            Some(moves) if moves.first_at == now => Self { first: moves.first + people, ..moves },
+            Some(moves) => {
+                Self { last_at: moves.last_at.max(now), later: moves.later + people, ..moves }
+            }
+        }
+    }
+
+    /// Reads the form in which a store keeps it: `first_at:first:last_at:later`. Returns `None` for
+    /// any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split(':').map(|number| number.parse().ok());
+        let mut next = || numbers.next().flatten();
+        let moves = Self { first_at: next()?, first: next()?, last_at: next()?, later: next()? };
+        numbers.next().is_none().then_some(moves)
+    }
+
+    /// People per second. A line that stood longer than it moved is as slow as all of that time says.
+    fn per_second(self, now: Millis) -> f64 {
+        let seconds = |ms: Millis, least: Millis| ms.max(least) as f64 / 1000.0;
+        let (moved, stood) = (self.last_at - self.first_at, now.saturating_sub(self.last_at));
+        if self.later > 0 && stood <= moved.max(1_000) {
+            self.later as f64 / seconds(moved, SHORTEST_MOVE_MS)
+        } else {
+            (self.first + self.later) as f64 / seconds(now - self.first_at, 1_000)
+        }
     }
 }
 
@@ -150,6 +222,52 @@ mod tests {
     fn the_first_seconds_already_tell() {
         let rate = steady(20, 100, 101);
         assert_eq!(eta(&rate, 100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
+    }
+
+    /// A line that begins to move at `from` and moves `people` per tick until `now`.
+    fn ticking(from: Millis, tick_ms: Millis, people: u32, now: Millis) -> Rate {
+        let (mut buckets, mut moves) = (std::collections::BTreeMap::new(), None);
+        for at in (from..=now).step_by(usize::try_from(tick_ms).unwrap()) {
+            *buckets.entry(Rate::bucket_of(at)).or_default() += people;
+            moves = Some(Moves::after(moves, people, at));
+        }
+        Rate::new(buckets.into_iter().collect()).with_moves(moves)
+    }
+
+    #[test]
+    fn the_estimate_is_within_a_fifth_after_two_ticks_wherever_the_line_began() {
+        for tick_ms in [250, 1_000, 2_000, 10_000] {
+            let truth = 10_000.0 / tick_ms as f64;
+            for phase in (0..BUCKET_MS).step_by(500) {
+                let from = 100 * BUCKET_MS + phase;
+                for after in (tick_ms..90_000).step_by(370) {
+                    let now = from + after;
+                    let rate = ticking(from, tick_ms, 10, now);
+                    let speed = rate.per_second(now);
+                    // Buckets of 5 s hold a tick of 10 s or none, which the mean evens out.
+                    let off = if tick_ms > BUCKET_MS { 0.4 } else { 0.2 };
+                    let is_near = (speed / truth - 1.0).abs() <= off;
+                    assert!(is_near, "tick {tick_ms}, phase {phase}, after {after}: {speed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_stops_soon_after_it_began_gets_slower() {
+        let rate = ticking(100 * BUCKET_MS, 1_000, 10, 100 * BUCKET_MS + 1_000);
+        let at = |after| rate.per_second(100 * BUCKET_MS + after);
+        assert!((at(1_500) - 10.0).abs() < 1e-9);
+        assert!(at(10_000) <= 2.0, "{}", at(10_000));
+    }
+
+    #[test]
+    fn movement_is_read_as_stores_keep_it() {
+        let moves = Moves::after(Some(Moves::after(None, 3, 5_000)), 4, 6_000);
+        assert_eq!(Moves::parse("5000:3:6000:4"), Some(moves));
+        for other in ["", "1:2:3", "1:2:3:4:5", "a:2:3:4"] {
+            assert_eq!(Moves::parse(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub struct Config {
     pub recovery_hold: Duration,
     /// Into how many partitions items hash.
     pub partitions: u8,
-    /// With how many unpublished events admission pauses.
+    /// With how many unpublished admissions of a partition its lines are held.
     pub outbox_max: u64,
     /// When the store refuses new tickets, and which Redis it accepts.
     pub store_limits: StoreLimits,
@@ -200,6 +200,7 @@ impl Config {
             store_limits: StoreLimits {
                 memory_high_percent: options.memory_high,
                 max_waiting: options.max_waiting,
+                leave_limit: options.leave_limit,
                 allow_eviction: options.allow_eviction,
             },
             max_connections: options.max_connections as usize,

@@ -26,9 +26,9 @@ pub use error::{Error, Result};
 pub use lease::{Lease, Leases, Reign};
 pub use memory::{MemoryStore, Replica};
 pub use model::{
-    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
-    Memory, NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Refusal, Standing,
-    Sweep, Totals,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LeaveLimit,
+    LineSnapshot, Memory, NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry,
+    Refusal, Standing, Sweep, Totals,
 };
 pub use open::open;
 pub use redis::RedisStore;
@@ -41,6 +41,13 @@ pub const CHUNK: u32 = 100;
 
 /// How long the end of a ticket is remembered, in milliseconds.
 pub const CLOSED_KEEP_MS: daegi_domain::Millis = 3_600_000;
+
+/// The time in which leaves of one user are counted against [`LeaveLimit`], in milliseconds.
+pub const LEAVE_WINDOW_MS: daegi_domain::Millis = 600_000;
+
+/// How long the mark of a line held by a full outbox outlives the leader's last round, in
+/// milliseconds; three ticks are added.
+const HELD_MS: daegi_domain::Millis = 10_000;
 
 /// How many changes of operators are remembered.
 pub const JOURNAL_KEPT: u32 = 1_000;

@@ -41,8 +41,9 @@ pub use self::rooms::Replica;
 use self::rooms::{Rooms, write_down};
 use crate::lease::{Leases, MemoryLock};
 use crate::model::{
-    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
-    NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing, Sweep,
+    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LeaveLimit,
+    LineSnapshot, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing,
+    Sweep,
 };
 use crate::{Result, Store};
 
@@ -61,6 +62,7 @@ pub struct MemoryStore {
     /// The generation of each partition when this store was made: what this process knows.
     generations: Vec<u64>,
     max_waiting: u64,
+    leave_limit: LeaveLimit,
 }
 
 impl MemoryStore {
@@ -78,6 +80,7 @@ impl MemoryStore {
             hold: RECOVERY_HOLD_MS,
             generations,
             max_waiting: StoreLimits::default().max_waiting,
+            leave_limit: LeaveLimit::default(),
         }
     }
 
@@ -92,6 +95,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_recovery_hold(mut self, hold: Millis) -> Self {
         self.hold = hold;
+        self
+    }
+
+    /// The same with another limit of leaves.
+    #[must_use]
+    pub fn with_leave_limit(mut self, limit: LeaveLimit) -> Self {
+        self.leave_limit = limit;
         self
     }
 
@@ -117,7 +127,8 @@ impl MemoryStore {
     /// What a step on a line of this partition must know of the store.
     fn store(&self, rooms: &Rooms, partition: usize) -> recovery::Store {
         let loss_until = rooms.generations[partition].reclaim_until();
-        recovery::Store { run: self.run(), hold: self.hold, loss_until }
+        let leave_limit = self.leave_limit;
+        recovery::Store { run: self.run(), hold: self.hold, loss_until, leave_limit }
     }
 
     /// The same for a step that may restore a place: it looks for evidence of a loss first.
@@ -211,6 +222,7 @@ impl Store for MemoryStore {
     async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
         Ok(self.rooms().line_mut(id).map(|line| {
             line.item.paused = paused;
+            line.stopped |= paused;
             line.touched()
         }))
     }
@@ -233,7 +245,7 @@ impl Store for MemoryStore {
         &self,
         id: &ItemId,
         users: &[UserId],
-        settings: &Settings,
+        _settings: &Settings,
         now: Millis,
     ) -> Result<Vec<Joined>> {
         let outbox = self.outbox_of(id);
@@ -245,6 +257,7 @@ impl Store for MemoryStore {
             return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
         };
         let mut written = Written::default();
+        let settings = &rooms.settings;
         let joined = people::join(line, users, settings, most, store, now, &mut written);
         if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
             rooms.active.insert(id.clone());
@@ -368,9 +381,13 @@ impl Store for MemoryStore {
         let mut rooms = self.rooms();
         rooms.check(epoch)?;
         let rooms = &mut *rooms;
-        let room = outbox_max.saturating_sub(rooms.outboxes[outbox].events());
+        let room = outbox_max.saturating_sub(rooms.outboxes[outbox].admissions());
+        let settings = rooms.settings;
+        // The operator may have set the quota to 0 since this round began.
+        let stopped = settings.token_count_to_move == 0;
+        let quota = if stopped { 0 } else { quota };
         let admit = |line: &mut Line, written: &mut Written| {
-            Some(leader::admit(line, quota, spacing, room, now, written))
+            Some(leader::admit(line, quota, &settings, spacing, room, now, written))
         };
         let admission = rooms.change(id, outbox, Some(epoch), admit);
         Ok(admission.unwrap_or(Admission { remaining: quota, ..Admission::default() }))
@@ -393,8 +410,9 @@ impl Store for MemoryStore {
         let outbox = self.outbox_of(id);
         let mut rooms = self.rooms();
         rooms.check(epoch)?;
+        let settings = rooms.settings;
         let swept = |line: &mut Line, written: &mut Written| {
-            Some(leader::sweep(line, cursor, now, written))
+            Some(leader::sweep(line, cursor, &settings, now, written))
         };
         let swept = rooms.change(id, outbox, Some(epoch), swept);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))

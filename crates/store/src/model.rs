@@ -100,6 +100,31 @@ pub enum Refusal {
     LineFull,
     /// The store has little memory left.
     StoreFull,
+    /// The user left this line more often than [`LeaveLimit`] allows.
+    LeftTooOften {
+        /// How long until they may join again.
+        wait_ms: Millis,
+    },
+}
+
+/// How often one user may leave one line within [`crate::LEAVE_WINDOW_MS`] and still join it
+/// again. Each ticket costs a number and two events, so that a client that joins and leaves in a loop
+/// must be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaveLimit(pub u32);
+
+impl Default for LeaveLimit {
+    fn default() -> Self {
+        Self(5)
+    }
+}
+
+impl LeaveLimit {
+    /// How much of the window one leave uses up; 0 if there is no limit.
+    #[must_use]
+    pub fn cost_ms(self) -> Millis {
+        crate::LEAVE_WINDOW_MS.checked_div(self.0.into()).unwrap_or(0)
+    }
 }
 
 /// What became of a ticket.
@@ -184,8 +209,6 @@ pub struct LineSnapshot {
     pub ended: u64,
     /// How fast the line moves.
     pub rate: Rate,
-    /// Until when nobody behind the base is let in: people the line lost may stand before them.
-    pub behind_until: Millis,
     /// Numbers that departed since the cursor.
     pub departed: Vec<Number>,
     /// Numbers below the base that wait, from and to, since the cursor. Some of them may be among
@@ -195,6 +218,14 @@ pub struct LineSnapshot {
     pub cursor: DepartedCursor,
     /// Whether more is to be read before this snapshot is exact.
     pub more: bool,
+}
+
+impl LineSnapshot {
+    /// Whether no number at or below the line's base waits.
+    #[must_use]
+    pub fn front_is_above_base(&self) -> bool {
+        self.front > self.base
+    }
 }
 
 /// What one admission did.
@@ -223,6 +254,8 @@ pub struct Expiry {
     pub more: bool,
     /// Whether the line is still active; if not, it has left the set of active lines.
     pub active: bool,
+    /// Whether no number at or below the line's base waits.
+    pub front_is_above_base: bool,
 }
 
 /// What one step of the sweep did.
@@ -255,6 +288,14 @@ pub struct Counts {
     pub tail: Number,
     /// Since the line was created.
     pub totals: Totals,
+}
+
+impl Counts {
+    /// Whether no number at or below the line's base waits.
+    #[must_use]
+    pub fn front_is_above_base(&self) -> bool {
+        self.frontier > self.base
+    }
 }
 
 /// What became of all who ever joined a line.

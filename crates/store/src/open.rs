@@ -5,7 +5,7 @@ use daegi_domain::{Settings, StoreLimits};
 use tracing::{info, warn};
 
 use crate::redis::backoff;
-use crate::{MemoryStore, RedisStore, Result, SharedStore};
+use crate::{LeaveLimit, MemoryStore, RedisStore, Result, SharedStore};
 
 /// Opens the store at a Redis address, or a new one in memory where there is none. A server that
 /// is away is waited for: a fleet starts in any order. `settings` count only for a store that has
@@ -21,11 +21,13 @@ pub async fn open(
     limits: StoreLimits,
 ) -> Result<SharedStore> {
     let hold = u64::try_from(hold.as_millis()).unwrap_or(u64::MAX);
+    let leave_limit = LeaveLimit(limits.leave_limit);
     let Some(url) = redis else {
         return Ok(Arc::new(
             MemoryStore::new(partitions, settings)
                 .with_recovery_hold(hold)
-                .with_max_waiting(limits.max_waiting),
+                .with_max_waiting(limits.max_waiting)
+                .with_leave_limit(leave_limit),
         ));
     };
     let mut failures = 0;
@@ -42,7 +44,8 @@ pub async fn open(
                 if failures > 0 {
                     info!("the store is there");
                 }
-                return Ok(Arc::new(opened?.with_recovery_hold(hold)));
+                let store = opened?.with_recovery_hold(hold);
+                return Ok(Arc::new(store.with_leave_limit(leave_limit)));
             }
         }
     }

@@ -61,7 +61,7 @@ use self::link::Link;
 pub(crate) use self::lock::RedisLock;
 use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::lease::Leases;
-use crate::{Closing, Error, Result, partition_of};
+use crate::{Closing, Error, LEAVE_WINDOW_MS, LeaveLimit, Result, partition_of};
 
 /// All lines of a waiting room, in Redis.
 pub struct RedisStore {
@@ -74,6 +74,7 @@ pub struct RedisStore {
     first: Settings,
     /// How long a line that lost data lets nobody in.
     hold: Millis,
+    leave_limit: LeaveLimit,
     /// How far back a line's scripts look for liveness, as far as this process has learned. A
     /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
     lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
@@ -125,7 +126,7 @@ impl RedisStore {
         let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
         let item_batches = Semaphore::new(items::BATCHES);
         let (first, hold) = (settings, RECOVERY_HOLD_MS);
-        let generations = Vec::new();
+        let (generations, leave_limit) = (Vec::new(), LeaveLimit::default());
         let mut store = Self {
             link,
             leases,
@@ -133,6 +134,7 @@ impl RedisStore {
             epoch,
             first,
             hold,
+            leave_limit,
             lookback,
             capacity,
             item_batches,
@@ -150,6 +152,13 @@ impl RedisStore {
         self
     }
 
+    /// The same with another limit of leaves.
+    #[must_use]
+    pub fn with_leave_limit(mut self, limit: LeaveLimit) -> Self {
+        self.leave_limit = limit;
+        self
+    }
+
     /// Writes the settings where there are none, and compares the partitions.
     async fn settle(&self) -> Result<()> {
         let mut open = scripts().open.prepare_invoke();
@@ -161,13 +170,36 @@ impl RedisStore {
         }
     }
 
-    async fn stored_settings(&self) -> Result<Option<Settings>> {
+    /// The settings with their revision; those of the first start if the store lost them.
+    async fn revised_settings(&self) -> Result<(Settings, u64)> {
+        if let Some(stored) = self.stored_settings().await? {
+            return Ok(stored);
+        }
+        self.settle().await?;
+        self.stored_settings().await?.ok_or_else(|| Error::corrupt("settings that do not stay"))
+    }
+
+    async fn stored_settings(&self) -> Result<Option<(Settings, u64)>> {
         let mut read = ::redis::cmd("HMGET");
-        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs");
-        let (token_count_to_move, tick_ms): (Option<u32>, Option<u32>) =
+        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs").arg("revision");
+        let (token_count_to_move, tick_ms, revision): (Option<u32>, Option<u32>, Option<u64>) =
             self.command(&read).await?;
         let stored = token_count_to_move.zip(tick_ms);
-        Ok(stored.map(|(token_count_to_move, tick_ms)| Settings { token_count_to_move, tick_ms }))
+        Ok(stored.map(|(token_count_to_move, tick_ms)| {
+            (Settings { token_count_to_move, tick_ms }, revision.unwrap_or(0))
+        }))
+    }
+
+    /// Writes the settings into every partition whose copy is older, and returns them.
+    async fn copy_settings_to_partitions(&self) -> Result<Settings> {
+        let (settings, revision) = self.revised_settings().await?;
+        let copies = self.all_partitions().map(|partition| {
+            let mut copy = scripts().copy_settings.prepare_invoke();
+            copy.key(partition.settings_copy).arg(revision).arg(settings.token_count_to_move);
+            self.run::<()>(copy)
+        });
+        try_join_all(copies).await?;
+        Ok(settings)
     }
 
     async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
@@ -251,12 +283,14 @@ impl RedisStore {
         number: Number,
         reason: EndReason,
         which: &str,
+        leave_cost_ms: Millis,
         now: Millis,
     ) -> Result<Closing> {
         let mut script = self.on_line(id, |scripts| &scripts.close);
         script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
         script.arg(self.hold);
         self.pass_generation(&mut script, id);
+        script.arg(leave_cost_ms).arg(LEAVE_WINDOW_MS);
         reply::closing(&self.run::<String>(script).await?)
     }
 }

@@ -79,10 +79,11 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Joins people in this order, one answer each; at most a thousand at a time. After a fail-over
     /// the next number is beyond every one that may have been lost with it. A number's clock
-    /// ([`Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`] behind `now`. `settings` say
-    /// what a line lets in per tick, which is also the most that pass through between two ticks
-    /// where the policy is `auto`. New tickets beyond the policy's `max_waiting` or the limits of
-    /// the store are refused, in the order of `users`; users who have a ticket keep it.
+    /// ([`Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`] behind `now`. `settings`
+    /// count only where the store has no copy of its own: the quota of a tick is also the most direct
+    /// admissions between two ticks where the policy is `auto`. New tickets beyond the policy's
+    /// `max_waiting` or the limits of the store are refused, in the order of `users`; users who have a
+    /// ticket keep it. A user who left the line too often is refused, see [`crate::LeaveLimit`].
     async fn join(
         &self,
         id: &ItemId,
@@ -174,7 +175,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Lets in up to `quota` people, at most [`crate::CHUNK`] at a time: those who came back
     /// first, then from the frontier. Pauses while the partition's outbox holds `outbox_max`
-    /// events. Each person let in has one event. Calls with the same `now` are one round; a round
+    /// admissions, and marks the line as held. Each person let in has one event. Calls with the same `now` are one round; a round
     /// that begins less than `spacing` after the last one lets nobody in, whoever led then.
     async fn admit(
         &self,
@@ -220,12 +221,21 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// What applies to every line now.
     async fn settings(&self) -> Result<Settings>;
 
-    /// Changes what is given, keeps the rest; returns what applies now.
+    /// Changes what is given, keeps the rest; returns what applies now. When this returns, every
+    /// partition has the new quota, so that no direct admission and no round uses an older one. If it
+    /// fails, some partitions may have it: repeat the call. [`Store::copy_settings`] completes it, too.
     async fn set_settings(
         &self,
         token_count_to_move: Option<u32>,
         tick_ms: Option<u32>,
     ) -> Result<Settings>;
+
+    /// Writes the settings into every partition whose copy of them is older. The leader calls this
+    /// regularly, because a call of [`Store::set_settings`] may fail half-way and a fail-over may lose
+    /// the newest copy.
+    async fn copy_settings(&self) -> Result<()> {
+        Ok(())
+    }
 
     // --- what operators see --------------------------------------------------------------
 

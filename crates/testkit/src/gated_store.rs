@@ -229,6 +229,10 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.set_settings(count, tick_ms))
     }
 
+    async fn copy_settings(&self) -> Result<()> {
+        gated!(self.copy_settings())
+    }
+
     async fn journal_write(&self, entry: &str) -> Result<()> {
         gated!(self.journal_write(entry))
     }

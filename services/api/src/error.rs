@@ -60,6 +60,12 @@ pub enum Error {
     /// The store has little memory left.
     #[error("the waiting room is full, try again later")]
     StoreFull,
+    /// The user left this line too often within ten minutes.
+    #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
+    LeftTooOften {
+        /// How long until they may join again.
+        wait_ms: u64,
+    },
     /// The ticket is from before the line was restarted, or of a line that is lost.
     #[error("the line was restarted, join again")]
     Restarted,
@@ -103,7 +109,7 @@ impl Error {
             Self::LineFull => Code::LineFull,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
-            Self::Superseded => Code::RateLimited,
+            Self::Superseded | Self::LeftTooOften { .. } => Code::RateLimited,
             // Whatever is wrong with the store, the person did nothing wrong and may try again.
             Self::Store(_)
             | Self::Slow
@@ -145,6 +151,7 @@ impl From<Refusal> for Error {
             Refusal::SoldOut => Self::SoldOut,
             Refusal::LineFull => Self::LineFull,
             Refusal::StoreFull => Self::StoreFull,
+            Refusal::LeftTooOften { wait_ms } => Self::LeftTooOften { wait_ms },
         }
     }
 }
@@ -153,6 +160,10 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         error.log();
         let problem = Self::new(error.code(), error.detail());
+        if let Error::LeftTooOften { wait_ms } = error {
+            let seconds = u32::try_from(wait_ms.div_ceil(1000)).unwrap_or(u32::MAX);
+            return problem.retry_after(seconds);
+        }
         match error.code() {
             Code::Unavailable => problem.retry_after(fastrand::u32(COME_BACK)),
             Code::LineFull | Code::StoreFull => problem.retry_after(fastrand::u32(TRY_AGAIN)),
@@ -178,6 +189,12 @@ mod tests {
         assert_eq!(problem.code, Code::Unavailable);
         assert!(COME_BACK.contains(&problem.retry_after.unwrap()));
         assert!(!problem.detail.contains("10.0.0.7"));
+    }
+
+    #[test]
+    fn a_user_who_left_too_often_reads_when_to_join_again() {
+        let problem = Problem::from(Error::from(Refusal::LeftTooOften { wait_ms: 1_001 }));
+        assert_eq!((problem.status, problem.retry_after), (429, Some(2)));
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Leader {
         histogram!(meters::TICK_SECONDS).record(took);
         self.leadership.ticked(took, self.clock.now_ms());
         if report.outbox_full > 0 {
-            outbox.met(&"full, nobody is let in until it drains");
+            outbox.met(&"full of admissions, lines are held until it drains");
         } else {
             outbox.over();
         }

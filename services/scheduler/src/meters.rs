@@ -30,7 +30,9 @@ pub const STALE: &str = "daegi_scheduler_stale_refusals_total";
 pub const ACTIVE_LINES: &str = "daegi_scheduler_active_lines";
 /// Lines that lost data and let nobody in until people are back; 0 on standbys.
 pub const RECOVERING_LINES: &str = "daegi_scheduler_recovering_lines";
-/// 1 while a line lets people in, by item; 0 while it is paused, sold out, disabled or recovering,
+/// Lines that admit no ticket because the outbox is full; 0 on standbys.
+pub const HELD_LINES: &str = "daegi_scheduler_held_lines";
+/// 1 while a line lets people in, by item; 0 while it is paused, sold out, disabled, recovering or held,
 /// and on standbys.
 pub const OPEN: &str = "daegi_scheduler_line_open";
 /// People who wait, by item; 0 on standbys.

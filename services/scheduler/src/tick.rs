@@ -22,6 +22,9 @@ const LINES_AT_ONCE: usize = 8;
 /// A reserved line (a pod's warm-up) is of no use to anybody after this long.
 const RESERVED_KEEP_MS: Millis = 60_000;
 
+/// How often the leader compares the settings in the partitions with those of the store.
+const COPY_INTERVAL_MS: Millis = 1_000;
+
 /// Does the rounds of one term. What it remembers is only convenience: a new leader starts with
 /// nothing and does the same work.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct Ticker {
     outbox_max: u64,
     /// Where the sweep of each line goes on; missing ones start at the front.
     sweeps: HashMap<ItemId, Number>,
+    /// When every partition had the settings for the last time.
+    copied_at: Millis,
     /// When this leader first met each reserved line.
     reserved: HashMap<ItemId, Millis>,
 }
@@ -39,7 +44,8 @@ impl Ticker {
     /// A ticker for the term of `epoch`.
     #[must_use]
     pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
-        Self { store, epoch, outbox_max, sweeps: HashMap::new(), reserved: HashMap::new() }
+        let (sweeps, reserved) = (HashMap::new(), HashMap::new());
+        Self { store, epoch, outbox_max, sweeps, copied_at: 0, reserved }
     }
 
     /// One round at `now`. A line the store cannot read is skipped, and so are those of a server
@@ -51,12 +57,23 @@ impl Ticker {
     pub async fn tick(&mut self, now: Millis) -> Result<TickReport> {
         let settings = self.store.settings().await?;
         let mut report = TickReport::new(settings);
+        self.copy_settings(now, &mut report).await?;
         let lines = self.active_lines(&mut report).await?;
         let (reserved, lines): (Vec<_>, _) = lines.into_iter().partition(ItemId::is_reserved);
         self.purge(reserved, now, &mut report).await?;
         self.forget_all_but(&lines);
         self.go_round(lines, now, &mut report).await?;
         Ok(report)
+    }
+
+    /// Writes the settings into partitions that have older ones, at the begin of the term and then
+    /// once per second: an operator's call may have failed half-way.
+    async fn copy_settings(&mut self, now: Millis, report: &mut TickReport) -> Result<()> {
+        if now.abs_diff(self.copied_at) >= COPY_INTERVAL_MS {
+            let copied = report.unless_away(self.store.copy_settings().await)?;
+            self.copied_at = copied.map_or(0, |()| now);
+        }
+        Ok(())
     }
 
     async fn active_lines(&self, report: &mut TickReport) -> Result<Vec<ItemId>> {

@@ -101,7 +101,13 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u8).range(1..=64))]
     pub(super) partitions: u8,
 
-    /// With how many unpublished events admission pauses.
+    /// How often one user may leave one line within ten minutes and still join it again; 0 is no
+    /// limit.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5)]
+    #[arg(value_parser = value_parser!(u32).range(0..=1_000))]
+    pub(super) leave_limit: u32,
+
+    /// With how many unpublished admissions of a partition its lines are held.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000)]
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) outbox_max: u64,

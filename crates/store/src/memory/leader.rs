@@ -1,14 +1,15 @@
-use daegi_domain::{EndReason, Millis, Number, UserId};
+use daegi_domain::{EndReason, Millis, Number, Settings, UserId};
 
 use super::line::{Line, Missed};
 use super::outbox::Written;
 use super::recovery::Store;
-use crate::CHUNK;
 use crate::model::{Admission, Expiry, Sweep};
+use crate::{CHUNK, HELD_MS};
 
 pub(super) fn admit(
     line: &mut Line,
     quota: u32,
+    settings: &Settings,
     spacing: Millis,
     outbox_room: u64,
     now: Millis,
@@ -20,8 +21,18 @@ pub(super) fn admit(
         return Admission::default();
     }
     if outbox_room == 0 {
+        line.stopped = true;
+        line.item.held_until = now + HELD_MS + 3 * spacing;
         return Admission { remaining: quota, outbox_full: true, ..Admission::default() };
     }
+    line.item.held_until = 0;
+    // Absence does not count while the line can admit no ticket, and from then on each user has the
+    // full time. The speed before the stop says nothing about the speed from then on.
+    let stopped = quota == 0 || line.is_stopped(settings, now);
+    if !stopped && line.stopped {
+        (line.servable_since, line.moves) = (now, None);
+    }
+    line.stopped = stopped;
     // Those who passed through since the last tick have used their part of it.
     let quota = quota.saturating_sub(std::mem::take(&mut line.through));
     let idle = Admission { remaining: quota, ..Admission::default() };
@@ -31,7 +42,7 @@ pub(super) fn admit(
         return idle;
     }
     line.served_at = now;
-    let room = line.room().min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
+    let room = line.room(now).min(u32::try_from(outbox_room).unwrap_or(u32::MAX));
     let free = quota.min(room);
     let (mut admitted, mut missed) = (0, 0);
     while admitted < free && admitted + missed < CHUNK {
@@ -61,7 +72,7 @@ pub(super) fn admit(
 
 fn is_here(line: &Line, number: Number, now: Millis) -> bool {
     let grace = line.item.policy.grace_seconds;
-    grace == 0 || line.seen(number, grace, now)
+    grace == 0 || !line.absence_counts(grace, now) || line.seen(number, grace, now)
 }
 
 fn put_aside(line: &mut Line, user: UserId, number: Number, now: Millis, written: &mut Written) {
@@ -79,7 +90,10 @@ pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut W
     }
     let due = line.entered.due(now, CHUNK);
     let expired = due.entries.len() as u32;
-    let missed = line.missed.due(now, CHUNK - due.people);
+    let missed = match line.absence_counts(line.item.policy.missed_keep_seconds, now) {
+        true => line.missed.due(now, CHUNK - due.people),
+        false => Vec::new(),
+    };
     let abandoned = missed.len() as u32;
     for (user, entry) in due.entries {
         line.end(user, entry.number, EndReason::Expired, now, written);
@@ -89,19 +103,31 @@ pub(super) fn expire(line: &mut Line, store: Store, now: Millis, written: &mut W
     }
     let forgotten = line.forget_closed(now, CHUNK as usize);
     line.forget_changes(CHUNK as usize);
+    line.forget_leftover(now, CHUNK as usize);
     let more = due.more || due.people + abandoned == CHUNK || forgotten == CHUNK as usize;
     let active = line.is_active();
     if !active {
         line.entered.forget_groups();
     }
-    Expiry { expired, abandoned, more, active }
+    let front_is_above_base = line.front() > line.base;
+    Expiry { expired, abandoned, more, active, front_is_above_base }
 }
 
-pub(super) fn sweep(line: &mut Line, cursor: Number, now: Millis, written: &mut Written) -> Sweep {
+pub(super) fn sweep(
+    line: &mut Line,
+    cursor: Number,
+    settings: &Settings,
+    now: Millis,
+    written: &mut Written,
+) -> Sweep {
     let done = |abandoned| Sweep { abandoned, cursor: Number(0) };
     let Some(limit) = line.item.policy.unseen_limit_seconds() else {
         return done(0);
     };
+    let stopped = line.is_stopped(settings, now) || line.item.held_until > now;
+    if stopped || !line.absence_counts(limit, now) {
+        return done(0);
+    }
     let fresh_from = line.fresh_from(limit, now);
     let looked_at = line.waiting.from(cursor, CHUNK as usize);
     let end_of_line = looked_at.len() < CHUNK as usize;

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use daegi_domain::liveness::{PAGE_NUMBERS, oldest_slice, slice_of};
-use daegi_domain::rate::BUCKETS;
+use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
     Departed, EndReason, Item, LineEvent, LogPosition, Millis, Number, Rate, Reclaimed, SeenPage,
-    UserId, line,
+    Settings, UserId, line, line_rules,
 };
 
 use super::inside::{Entry, Inside};
@@ -29,8 +29,6 @@ pub(super) struct Line {
     pub(super) lost_to: Number,
     /// They are taken back until then.
     pub(super) take_back_until: Millis,
-    /// Nobody behind the base is let in before.
-    pub(super) behind_until: Millis,
     /// The store that gave the last number.
     pub(super) run: u64,
     pub(super) waiting: Queue,
@@ -39,6 +37,10 @@ pub(super) struct Line {
     pub(super) entered: Inside,
     /// How many passed through since the leader's last tick.
     pub(super) through: u32,
+    /// Whether the leader's last round found that the line can admit no ticket.
+    pub(super) stopped: bool,
+    /// When the line became able to admit again after it was stopped.
+    pub(super) servable_since: Millis,
     /// When the leader's last round that let people in began.
     pub(super) served_at: Millis,
     pub(super) totals: Totals,
@@ -49,11 +51,16 @@ pub(super) struct Line {
     pub(super) gone: Departed,
     /// Who waits below the base.
     pub(super) reclaimed: Reclaimed,
+    /// Until when the leaves of a user count.
+    pub(super) leaves: Timed<Millis>,
+    /// Entries that their users gave back and whose passes are valid until then.
+    pub(super) leftover: BTreeMap<Number, Millis>,
     closed: BTreeMap<Number, (EndReason, Millis)>,
     /// (slice, first number given in it): who joined within the last slices is alive.
     births: BTreeSet<(u64, Number)>,
     seen: BTreeMap<(u64, u64), SeenPage>,
     rate: BTreeMap<u64, u32>,
+    pub(super) moves: Option<Moves>,
 }
 
 /// What happened in the middle of a line, for pods to learn.
@@ -86,23 +93,27 @@ impl Line {
             lost_from: Number(0),
             lost_to: base,
             take_back_until: 0,
-            behind_until: 0,
             run,
             waiting: Queue::default(),
             returning: Queue::default(),
             missed: Timed::default(),
             entered: Inside::default(),
             through: 0,
+            stopped: false,
+            servable_since: 0,
             served_at: 0,
             totals: Totals::default(),
             changes: VecDeque::new(),
             changes_dropped: 0,
             gone: Departed::new(base),
             reclaimed: Reclaimed::default(),
+            leaves: Timed::default(),
+            leftover: BTreeMap::new(),
             closed: BTreeMap::new(),
             births: BTreeSet::new(),
             seen: BTreeMap::new(),
             rate: BTreeMap::new(),
+            moves: None,
         }
     }
 
@@ -135,7 +146,7 @@ impl Line {
     /// Whether somebody in the line may be served: nobody behind the base while those who were
     /// lost may still come back.
     pub(super) fn has_next(&self, now: Millis) -> bool {
-        self.waiting.len() > 0 && (self.behind_until <= now || self.front() <= self.base)
+        self.waiting.len() > 0 && (self.item.behind_until <= now || self.front() <= self.base)
     }
 
     /// Takes the next person who may be served.
@@ -153,9 +164,32 @@ impl Line {
         self.waiting.len() + self.returning.len() + self.missed.len()
     }
 
-    /// How many more may be inside.
-    pub(super) fn room(&self) -> u32 {
-        let inside = u32::try_from(self.entered.len()).unwrap_or(u32::MAX);
+    /// Whether the line can admit no ticket now, apart from a full outbox.
+    pub(super) fn is_stopped(&self, settings: &Settings, now: Millis) -> bool {
+        let item = &self.item;
+        self.removed
+            || !item.enabled
+            || item.stock == 0
+            || item.paused
+            || item.recovering_until.max(item.behind_until) > now
+            || line_rules::quota(item, settings) == 0
+    }
+
+    /// Whether absence counts: the line can admit and has been able to for so many seconds.
+    pub(super) fn absence_counts(&self, seconds: u32, now: Millis) -> bool {
+        !self.stopped && self.servable_since + Millis::from(seconds) * 1000 <= now
+    }
+
+    /// Whether a missed turn is over.
+    pub(super) fn is_missed_over(&self, missed: Missed, now: Millis) -> bool {
+        missed.until <= now && self.absence_counts(self.item.policy.missed_keep_seconds, now)
+    }
+
+    /// How many more may be inside. An entry given back keeps its slot while its pass is valid.
+    pub(super) fn room(&self, now: Millis) -> u32 {
+        let leftover = self.leftover.values().filter(|expires_at| **expires_at > now).count();
+        let inside = self.entered.len() + leftover as u64;
+        let inside = u32::try_from(inside).unwrap_or(u32::MAX);
         let policy = &self.item.policy;
         let capacity = policy.max_active.map_or(u32::MAX, |max| max.saturating_sub(inside));
         let stock = if policy.admit_up_to_stock { self.item.stock } else { u32::MAX };
@@ -258,6 +292,17 @@ impl Line {
         old.len()
     }
 
+    /// Forgets at most so many slots whose pass has expired, the oldest first.
+    pub(super) fn forget_leftover(&mut self, now: Millis, most: usize) {
+        let expired = self.leftover.iter().filter(|(_, expires_at)| **expires_at <= now);
+        let mut expired: Vec<_> = expired.map(|(number, at)| (*at, *number)).collect();
+        expired.sort_unstable();
+        expired.truncate(most);
+        expired.iter().for_each(|(_, number)| {
+            self.leftover.remove(number);
+        });
+    }
+
     /// Notes the first number given in a slice of time.
     pub(super) fn born(&mut self, first: Number, now: Millis) {
         let slice = slice_of(now);
@@ -301,6 +346,7 @@ impl Line {
         if self.rate.len() as u64 > BUCKETS {
             self.rate.retain(|at, _| *at + BUCKETS >= bucket);
         }
+        self.moves = Some(Moves::after(self.moves, people, now));
     }
 
     /// Sends everybody who waits away; people inside stay.
@@ -311,7 +357,7 @@ impl Line {
         self.changes_dropped += self.changes.len() as u64;
         self.changes.clear();
         (self.gone, self.reclaimed) = (Departed::new(self.base), Reclaimed::default());
-        (self.item.recovering_until, self.behind_until) = (0, 0);
+        (self.item.recovering_until, self.item.behind_until) = (0, 0);
         self.births.clear();
         self.valid_from = self.tail.next();
     }
@@ -328,6 +374,7 @@ impl Line {
         self.changes_dropped = 0;
         self.gone = Departed::new(self.base);
         self.removed = false;
+        (self.stopped, self.servable_since) = (false, 0);
     }
 
     pub(super) fn is_active(&self) -> bool {
@@ -376,8 +423,8 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             ended: self.totals.ended,
-            rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect()),
-            behind_until: self.behind_until,
+            rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect())
+                .with_moves(self.moves),
             departed,
             reclaimed,
             cursor: DepartedCursor { base: self.base.0, read },

@@ -55,6 +55,13 @@ impl Outbox {
         self.batches.retain(|batch| !ids.contains(&batch.id));
     }
 
+    /// How many of the events are admissions.
+    pub(super) fn admissions(&self) -> u64 {
+        let is_admission = |event: &&LineEvent| matches!(event, LineEvent::Activated { .. });
+        let events = self.batches.iter().flat_map(|batch| &batch.events);
+        events.filter(is_admission).count() as u64
+    }
+
     pub(super) fn events(&self) -> u64 {
         self.batches.iter().map(|batch| batch.events.len() as u64).sum()
     }

@@ -1,10 +1,13 @@
 use std::collections::HashMap;
 
-use daegi_domain::{EndReason, Millis, Mode, Number, OnRejoin, Settings, UserId};
+use daegi_domain::{
+    EndReason, Guard, Millis, Mode, Number, OnRejoin, Settings, UserId, line_rules,
+};
 
 use super::line::{Line, Missed};
 use super::outbox::Written;
 use super::recovery::{self, Store};
+use crate::LEAVE_WINDOW_MS;
 use crate::model::{Closing, Joined, Place, Refusal, Standing};
 
 pub(super) fn join(
@@ -24,7 +27,7 @@ pub(super) fn join(
     for user in users {
         let answer = match answered.get(user) {
             Some(answer) => repeated(answer),
-            None => join_one(line, user, settings, most_waiting, now, written),
+            None => join_one(line, user, settings, most_waiting, store, now, written),
         };
         answered.insert(user, answer.clone());
         answers.push(answer);
@@ -54,16 +57,22 @@ fn join_one(
     user: &UserId,
     settings: &Settings,
     most_waiting: u64,
+    store: Store,
     now: Millis,
     written: &mut Written,
 ) -> Joined {
     let refusal = refusal(line);
-    let may_requeue = refusal.is_none() && line.in_line() <= most_waiting;
-    if let Some(place) = existing(line, user, refusal.is_none(), may_requeue, now, written) {
+    let wait_ms = must_wait(line, user, store, now);
+    let may_requeue = refusal.is_none() && wait_ms == 0 && line.in_line() <= most_waiting;
+    let open = refusal.is_none();
+    if let Some(place) = existing(line, user, open, may_requeue, store, now, written) {
         return place;
     }
     if let Some(refusal) = refusal {
         return Joined::Refused(refusal);
+    }
+    if wait_ms > 0 {
+        return Joined::Refused(Refusal::LeftTooOften { wait_ms });
     }
     let passes = passes_through(line, settings, now);
     if !passes && line.in_line() >= most_waiting {
@@ -82,6 +91,28 @@ fn join_one(
     }
     let place = place_of(line, user, number);
     Joined::At { number, new: true, place }
+}
+
+/// How long a user must wait who left this line too often; 0 if they may join.
+fn must_wait(line: &Line, user: &UserId, store: Store, now: Millis) -> Millis {
+    let cost = store.leave_limit.cost_ms();
+    match line.leaves.get(user).filter(|_| cost > 0) {
+        Some(counted_until) => counted_until.saturating_sub(now + LEAVE_WINDOW_MS - cost),
+        None => 0,
+    }
+}
+
+/// Counts a leave against the limit of one user.
+fn count_leave(line: &mut Line, user: &UserId, store: Store, now: Millis) {
+    let cost = store.leave_limit.cost_ms();
+    if cost == 0 {
+        return;
+    }
+    let counted = line.leaves.get(user).unwrap_or(0);
+    line.leaves.remove(counted, user);
+    let counts_until = counted.max(now) + cost;
+    line.leaves.insert(counts_until, user.clone(), counts_until);
+    line.leaves.due(now, 10);
 }
 
 fn refusal(line: &Line) -> Option<Refusal> {
@@ -103,6 +134,7 @@ fn existing(
     user: &UserId,
     open: bool,
     may_requeue: bool,
+    store: Store,
     now: Millis,
     written: &mut Written,
 ) -> Option<Joined> {
@@ -118,6 +150,7 @@ fn existing(
     }
     let number = still_in_line(line, user, open, now, written)?;
     if may_requeue && line.item.policy.on_rejoin == OnRejoin::Requeue {
+        count_leave(line, user, store, now);
         line.depart(user);
         line.returning.remove(user);
         line.end(user.clone(), number, EndReason::Replaced, now, written);
@@ -138,7 +171,7 @@ fn still_in_line(
         return Some(number);
     }
     let missed = line.missed.get(user)?;
-    if missed.until > now {
+    if !line.is_missed_over(missed, now) {
         come_back(line, user, missed, now);
         return Some(missed.number);
     }
@@ -163,10 +196,11 @@ fn at(number: Number, place: Place) -> Joined {
 fn passes_through(line: &Line, settings: &Settings, now: Millis) -> bool {
     line.item.policy.mode == Mode::Auto
         && !line.item.paused
-        && line.item.recovering_until.max(line.behind_until) <= now
+        && line.item.recovering_until.max(line.item.behind_until) <= now
+        && line.item.held_until <= now
         && line.waiting.len() + line.returning.len() == 0
-        && line.through < settings.quota(&line.item)
-        && line.room() > 0
+        && line.through < line_rules::quota(&line.item, settings)
+        && line.room(now) > 0
 }
 
 /// Where a living ticket stands.
@@ -200,7 +234,7 @@ pub(super) fn resolve(
         return Standing::Restarted;
     }
     if let Some(missed) = line.missed.get(user).filter(|missed| missed.number == *number) {
-        if missed.until <= now {
+        if line.is_missed_over(missed, now) {
             return Standing::Ended(EndReason::Abandoned);
         }
         come_back(line, user, missed, now);
@@ -223,7 +257,27 @@ pub(super) fn leave(
     now: Millis,
     written: &mut Written,
 ) -> Closing {
-    if complete(line, user, number, EndReason::Left, store, now, written).is_done() {
+    let left = leave_any(line, user, number, store, now, written);
+    if left.is_done() {
+        count_leave(line, user, store, now);
+    }
+    left
+}
+
+fn leave_any(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    store: Store,
+    now: Millis,
+    written: &mut Written,
+) -> Closing {
+    let entry = line.entered.get(user).filter(|entry| entry.number == number);
+    if end_entry(line, user, number, EndReason::Left, store, now, written).is_done() {
+        // A guard that is offline takes the pass until it expires.
+        if let Some(entry) = entry.filter(|_| line.item.policy.guard == Guard::Offline) {
+            line.leftover.insert(number, entry.expires_at);
+        }
         return Closing::Done;
     }
     let missed = line.missed.get(user).filter(|missed| missed.number == number);
@@ -232,9 +286,9 @@ pub(super) fn leave(
     } else if line.returning.number_of(user) == Some(number) {
         line.returning.remove(user);
     } else if let Some(missed) = missed {
-        let until = missed.until;
-        line.missed.remove(until, user);
-        if until <= now {
+        let is_over = line.is_missed_over(missed, now);
+        line.missed.remove(missed.until, user);
+        if is_over {
             line.end(user.clone(), number, EndReason::Abandoned, now, written);
             return Closing::Over;
         }
@@ -246,6 +300,23 @@ pub(super) fn leave(
 }
 
 pub(super) fn complete(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    reason: EndReason,
+    store: Store,
+    now: Millis,
+    written: &mut Written,
+) -> Closing {
+    let closing = end_entry(line, user, number, reason, store, now, written);
+    if !closing.is_done() {
+        // The order was closed after the user had given the entry back.
+        line.leftover.remove(&number);
+    }
+    closing
+}
+
+fn end_entry(
     line: &mut Line,
     user: &UserId,
     number: Number,

@@ -6,7 +6,7 @@ use daegi_domain::{Departed, EndReason, MAX_CLOCK_LAG_MS, Millis, Number, Reclai
 use super::line::{Change, Line};
 use super::outbox::Written;
 use super::people;
-use crate::model::{Closing, Place, Reentry, Standing};
+use crate::model::{Closing, LeaveLimit, Place, Reentry, Standing};
 use crate::{CLOSED_KEEP_MS, LEAP, TAKE_BACK_MS};
 
 /// Which store this is, and how long its lines wait for people they lost.
@@ -17,6 +17,7 @@ pub(super) struct Store {
     pub(super) hold: Millis,
     /// Until when a loss of the partition lets numbers be reclaimed.
     pub(super) loss_until: Millis,
+    pub(super) leave_limit: LeaveLimit,
 }
 
 impl Line {
@@ -81,7 +82,7 @@ impl Line {
         self.item.recovering_until = if recovers { now + store.hold } else { 0 };
         self.move_base(Number::base_at(now).max(Number(self.tail.max(given).0 + LEAP)));
         self.lost_to = self.base;
-        self.behind_until = now + store.hold;
+        self.item.behind_until = now + store.hold;
         self.run = store.run;
     }
 

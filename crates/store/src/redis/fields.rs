@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use daegi_domain::{Item, ItemId, ItemName, Look, Mode, OnRejoin, Policy};
+use daegi_domain::{Guard, Item, ItemId, ItemName, Look, Mode, OnRejoin, Policy};
 
 use crate::{Error, Result};
 
@@ -25,6 +25,10 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         OnRejoin::Keep => "keep",
         OnRejoin::Requeue => "requeue",
     };
+    let guard = match policy.guard {
+        Guard::Offline => "offline",
+        Guard::Online => "online",
+    };
     vec![
         ("mode", mode.to_owned()),
         ("tokensPerTick", optional(policy.tokens_per_tick)),
@@ -35,6 +39,7 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("graceSeconds", policy.grace_seconds.to_string()),
         ("missedKeepSeconds", policy.missed_keep_seconds.to_string()),
         ("onRejoin", on_rejoin.to_owned()),
+        ("guard", guard.to_owned()),
         ("entryUrl", optional(policy.entry_url.as_ref())),
         ("page", page(&policy.page)),
     ]
@@ -68,6 +73,8 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         enabled: text("enabled")? == "1",
         paused: text("paused")? == "1",
         recovering_until: maybe(&hash, "recoveringUntil")?.unwrap_or(0),
+        behind_until: maybe(&hash, "behindUntil")?.unwrap_or(0),
+        held_until: maybe(&hash, "heldUntil")?.unwrap_or(0),
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
         policy: Policy {
@@ -82,6 +89,11 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
             on_rejoin: match text("onRejoin")? {
                 "requeue" => OnRejoin::Requeue,
                 _ => OnRejoin::Keep,
+            },
+            // Items of releases without this field have none.
+            guard: match hash.get("guard").map(String::as_str) {
+                Some("online") => Guard::Online,
+                _ => Guard::Offline,
             },
             entry_url: maybe(&hash, "entryUrl")?,
             page: read_page(&hash)?,

@@ -11,8 +11,13 @@ pub(super) struct PartitionKeys {
     pub(super) outbox: String,
     /// INTEGER: how many events those batches hold.
     pub(super) outbox_events: String,
+    /// INTEGER: how many of those events are admissions.
+    pub(super) outbox_admissions: String,
     /// INTEGER: the epoch that leads.
     pub(super) fence: String,
+    /// HASH tokenCountToMove, revision: the partition's copy of the settings, so that scripts of its
+    /// lines can read them on a Redis Cluster.
+    pub(super) settings_copy: String,
     /// SET: the items there are.
     pub(super) items: String,
     /// HASH log → reading|read: how far logs were read from their beginning.
@@ -37,6 +42,8 @@ impl PartitionKeys {
             active: key("active"),
             outbox: key("outbox"),
             outbox_events: key("outbox-events"),
+            outbox_admissions: key("outbox-admissions"),
+            settings_copy: key("settings-copy"),
             fence: key("fence"),
             items: key("items"),
             catalogues: key("catalogues"),
@@ -53,7 +60,7 @@ impl LineKeys {
     }
 
     /// The keys every script of a line is given, in the order of `scripts/line.lua`.
-    pub(super) fn all(&self) -> [String; 17] {
+    pub(super) fn all(&self) -> [String; 21] {
         let key = |name: &str| format!("{}{name}", self.prefix);
         [
             self.item.clone(),
@@ -73,6 +80,10 @@ impl LineKeys {
             self.partition.fence.clone(),
             self.partition.items.clone(),
             self.partition.generation.clone(),
+            self.partition.settings_copy.clone(),
+            self.partition.outbox_admissions.clone(),
+            key("leaves"),   // ZSET user → until when their leaves count
+            key("leftover"), // ZSET number of an entry given back → until when its pass is valid
         ]
     }
 

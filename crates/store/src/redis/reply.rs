@@ -1,6 +1,7 @@
 //! What scripts answer, in the words of the crate. Every shape stands in the script's head.
 
 use ::redis::{FromRedisValue, Value, from_redis_value};
+use daegi_domain::rate::Moves;
 use daegi_domain::{EndReason, ItemId, LineEvent, Millis, Number, Rate, UserId};
 
 use super::Sliced;
@@ -131,6 +132,7 @@ fn joined_one(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<Joined> {
         "s" => Joined::Refused(Refusal::SoldOut),
         "l" => Joined::Refused(Refusal::LineFull),
         "m" => Joined::Refused(Refusal::StoreFull),
+        "c" => Joined::Refused(Refusal::LeftTooOften { wait_ms: a }),
         other => return Err(strange("join", other)),
     })
 }
@@ -185,8 +187,8 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
     let SnapshotReply { hash, fronts, sizes, rate, changes } = decode(reply)?;
     let base: u64 = fields::number(&hash, "base")?;
     let (valid_from, tail) = (fields::number(&hash, "validFrom")?, fields::number(&hash, "tail")?);
-    let behind_until = fields::maybe(&hash, "behindUntil")?.unwrap_or(0);
     let ended = fields::maybe(&hash, "ended")?.unwrap_or(0);
+    let moves = hash.get("moves").and_then(|moves| Moves::parse(moves));
     let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
     let (changes, read, more) = changes;
     let (departed, reclaimed) = read_changes(&changes)?;
@@ -201,8 +203,7 @@ pub(super) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>
         returning,
         entered,
         ended,
-        rate: Rate::new(rate),
-        behind_until,
+        rate: Rate::new(rate).with_moves(moves),
         departed,
         reclaimed,
         cursor: DepartedCursor { base, read },
@@ -288,8 +289,11 @@ pub(super) fn swept(reply: Value) -> Result<Sliced<Sweep>> {
     })
 }
 
-pub(super) fn expiry((expired, abandoned, more, active): (u32, u32, bool, bool)) -> Expiry {
-    Expiry { expired, abandoned, more, active }
+type ExpiryReply = (u32, u32, bool, bool, bool);
+
+pub(super) fn expiry(reply: ExpiryReply) -> Expiry {
+    let (expired, abandoned, more, active, front_is_above_base) = reply;
+    Expiry { expired, abandoned, more, active, front_is_above_base }
 }
 
 pub(super) fn outbox(entries: Vec<(String, Hash)>) -> Result<Vec<OutboxBatch>> {

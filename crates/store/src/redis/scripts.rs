@@ -53,8 +53,8 @@ registry! {
         resolve, reenter, close, counts, admit, expire, sweep, note_ended,
     ],
     plain: [
-        open, open_partition, declare_loss, set_settings, publish_waiting, next_epoch, fence, acquire_lock, renew, announce,
-        outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
+        open, open_partition, declare_loss, set_settings, copy_settings, publish_waiting, next_epoch, fence,
+        acquire_lock, renew, announce, outbox_ack, put_items, catalogue, begin_catalogue, end_catalogue,
         journal_write, post_notice,
     ]
 }

@@ -17,7 +17,7 @@ use crate::model::{
     Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LineSnapshot,
     Memory, NewsOutcome, Notice, OutboxBatch, Place, PolicyChange, Put, Reentry, Standing, Sweep,
 };
-use crate::{CHUNK, DEPARTED_PAGE, Error, JOURNAL_KEPT, NOTICE_KEEP_MS, Result, Store};
+use crate::{CHUNK, DEPARTED_PAGE, JOURNAL_KEPT, LEAVE_WINDOW_MS, NOTICE_KEEP_MS, Result, Store};
 
 /// How long the published count of waiting tickets is kept: twice the longest tick.
 const WAITING_RETENTION_MS: Millis = 120_000;
@@ -113,6 +113,7 @@ impl Store for RedisStore {
         script.arg(now).arg(settings.token_count_to_move).arg(self.hold);
         script.arg(reply::refusal_tag(self.refusal_of_new().await));
         script.arg(self.capacity.limits.max_waiting);
+        script.arg(self.leave_limit.cost_ms()).arg(LEAVE_WINDOW_MS);
         let crowd = Crowd::of(users);
         script.arg(&crowd.people);
         Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
@@ -171,7 +172,8 @@ impl Store for RedisStore {
         number: Number,
         now: Millis,
     ) -> Result<Closing> {
-        self.close(id, user, number, EndReason::Left, "any", now).await
+        let cost = self.leave_limit.cost_ms();
+        self.close(id, user, number, EndReason::Left, "any", cost, now).await
     }
 
     async fn complete(
@@ -182,7 +184,7 @@ impl Store for RedisStore {
         reason: EndReason,
         now: Millis,
     ) -> Result<Closing> {
-        self.close(id, user, number, reason, "entered", now).await
+        self.close(id, user, number, reason, "entered", 0, now).await
     }
 
     async fn note_ended(
@@ -279,7 +281,7 @@ impl Store for RedisStore {
     async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {
         let keys = PartitionKeys::new(partition);
         let mut script = scripts().outbox_ack.prepare_invoke();
-        script.key(keys.outbox).key(keys.outbox_events).arg(ids);
+        script.key(keys.outbox).key(keys.outbox_events).key(keys.outbox_admissions).arg(ids);
         self.run(script).await
     }
 
@@ -290,11 +292,7 @@ impl Store for RedisStore {
     }
 
     async fn settings(&self) -> Result<Settings> {
-        if let Some(settings) = self.stored_settings().await? {
-            return Ok(settings);
-        }
-        self.settle().await?;
-        self.stored_settings().await?.ok_or_else(|| Error::corrupt("settings that do not stay"))
+        Ok(self.revised_settings().await?.0)
     }
 
     async fn set_settings(
@@ -310,7 +308,11 @@ impl Store for RedisStore {
             set.key(keys::settings()).arg(&given);
             self.run::<()>(set).await?;
         }
-        self.settings().await
+        self.copy_settings_to_partitions().await
+    }
+
+    async fn copy_settings(&self) -> Result<()> {
+        self.copy_settings_to_partitions().await.map(drop)
     }
 
     async fn publish_waiting(&self, tickets: u64) -> Result<()> {

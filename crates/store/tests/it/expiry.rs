@@ -17,6 +17,7 @@ async fn open(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
 
 /// A line in which nobody waits.
 async fn open_door(store: &SharedStore) -> (ItemId, Epoch) {
+    store.set_settings(Some(WIDE.token_count_to_move), None).await.unwrap();
     open(store, Policy { mode: Mode::Auto, ..Policy::default() }).await
 }
 

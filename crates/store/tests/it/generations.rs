@@ -109,7 +109,7 @@ async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
         assert_eq!(standings(&*store, &new, LATER).await, [waiting(1)], "{name}");
         assert_eq!(recovering_until(&*store).await, 0, "{name}: the line stays open");
         let line = store.snapshot(&id, DepartedCursor::default()).await.unwrap().unwrap();
-        assert_eq!((line.waiting, line.behind_until), (1, 0), "{name}");
+        assert_eq!((line.waiting, line.item.behind_until), (1, 0), "{name}");
     }
 }
 

@@ -6,6 +6,7 @@ mod board;
 mod expiry;
 mod fail_over;
 mod full;
+mod gates;
 mod generations;
 mod lease;
 mod limits;

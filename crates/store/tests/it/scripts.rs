@@ -23,7 +23,7 @@ const SLICE: u64 = NOW / 15_000;
 
 /// Names that no code of ours would make up: a script that builds a key itself is found out.
 fn keys() -> Vec<String> {
-    (1..=20).map(|index| format!("{{tag}}key-{index}")).collect()
+    (1..=24).map(|index| format!("{{tag}}key-{index}")).collect()
 }
 
 async fn call(
@@ -58,10 +58,9 @@ async fn two_people(connection: &mut redis::aio::MultiplexedConnection) {
     let created: Vec<String> =
         script.key(generation).key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
-    let joined =
-        call(connection, &line_script!("join"), &[&now, "10", "45000", "", "1000", "kim", "lee"])
-            .await
-            .unwrap();
+    let mut join = vec![now.as_str(), "10", "45000", "", "1000", "120000", "600000"];
+    join.extend(["kim", "lee"]);
+    let joined = call(connection, &line_script!("join"), &join).await.unwrap();
     let joined: Vec<(String, u64, u64, u64, u64)> = redis::from_redis_value(joined).unwrap();
     assert_eq!(joined, [("W".to_owned(), 2, BASE + 1, 1, 0)]);
 }
@@ -87,7 +86,8 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     let (now, chunk) = (NOW.to_string(), "500");
     let_in(&mut connection).await;
     let number = (BASE + 1).to_string();
-    let close = [now.as_str(), "kim", &number, "C", "entered", "45000", GENERATION, FRESH];
+    let mut close = vec![now.as_str(), "kim", &number, "C", "entered", "45000"];
+    close.extend([GENERATION, FRESH, "0", "600000"]);
     call(&mut connection, &line_script!("close"), &close).await.unwrap();
     let lost = (BASE - 9).to_string();
     let resolve = [now.as_str(), "45000", GENERATION, FRESH, "lee", &number, "choi", &lost];
@@ -150,7 +150,7 @@ async fn liveness_is_kept_as_long_as_the_policy_looks_back() {
         let limits = [("graceSeconds", policy.0), ("missedKeepSeconds", policy.1)];
         let () = connection.hset_multiple(&keys()[0], &limits).await.unwrap();
         call(&mut connection, &line_script!("mark_seen"), &["0", "\u{1}"]).await.unwrap();
-        let seconds: i64 = connection.ttl(&keys()[17]).await.unwrap();
+        let seconds: i64 = connection.ttl(&keys()[21]).await.unwrap();
         assert!(lives.contains(&seconds), "{policy:?}: {seconds} s");
     }
 }
@@ -169,7 +169,7 @@ async fn times_that_an_older_version_kept_by_person_are_groups_of_one() {
     let expire = ["7", &until.to_string(), "100", "concert", "45000"];
     let expired = call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
     let expired: Vec<u64> = redis::from_redis_value(expired).unwrap();
-    assert_eq!(expired, [2, 0, 0, 0], "expired, abandoned, more, active");
+    assert_eq!(expired, [2, 0, 0, 0, 1], "expired, abandoned, more, active, front above base");
     assert!(!connection.exists::<_, bool>(&keys()[6]).await.unwrap());
 }
 
@@ -181,8 +181,18 @@ async fn a_line_that_retires_forgets_groups_that_everybody_has_left() {
     let_in(&mut connection).await;
     let now = NOW.to_string();
     for (who, number) in [("kim", BASE + 1), ("lee", BASE + 2)] {
-        let close =
-            [now.as_str(), who, &number.to_string(), "C", "entered", "45000", GENERATION, FRESH];
+        let close = [
+            now.as_str(),
+            who,
+            &number.to_string(),
+            "C",
+            "entered",
+            "45000",
+            GENERATION,
+            FRESH,
+            "0",
+            "600000",
+        ];
         call(&mut connection, &line_script!("close"), &close).await.unwrap();
     }
     assert!(connection.exists::<_, bool>(&keys()[6]).await.unwrap());

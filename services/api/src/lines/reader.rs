@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use daegi_domain::{Departed, ItemId, LineState, Millis, Number, Reclaimed, Settings};
+use daegi_domain::line_rules::line_state;
+use daegi_domain::{Departed, ItemId, LineState, Number, Reclaimed};
 use daegi_store::{DepartedCursor, LineSnapshot};
 use tokio::time::Instant;
 
@@ -83,7 +84,8 @@ impl Reader {
             if !line.more || depth == Depth::Summary {
                 let (frontier, tail, now) = (line.frontier, line.tail, context.clock.now_ms());
                 self.pages = Pages::moved_to(&self.pages, &self.reclaimed, frontier, tail);
-                let state = state_of(&line, &settings, now);
+                let above = line.front_is_above_base();
+                let state = line_state(&line.item, above, &settings, now);
                 let moves = state == LineState::Open;
                 return Ok(Some(View {
                     state,
@@ -135,14 +137,5 @@ impl Reader {
         line.reclaimed.drain(..).for_each(|(from, to)| reclaimed.add(from, to));
         line.departed.iter().for_each(|number| reclaimed.remove(*number));
         reclaimed.forget_below(line.front);
-    }
-}
-
-/// A line whose first person must stay behind those it may have lost recovers as well.
-fn state_of(line: &LineSnapshot, settings: &Settings, now: Millis) -> LineState {
-    let held = line.behind_until > now && line.front > line.base;
-    match LineState::of(&line.item, settings, now) {
-        LineState::Open if held => LineState::Recovering,
-        state => state,
     }
 }

@@ -86,7 +86,7 @@ fn join() -> Operation {
         .answers(ticket(200, "The place the person had already."))
         .fails([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
         .fails([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
-        .fails([Code::Unavailable, Code::StoreFull])
+        .fails([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }
 
 fn poll() -> Operation {

@@ -84,7 +84,7 @@ fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
     match ticket.line_state {
         LineState::Open if ticket.position == 1 => ("nextHead", "waitingText"),
         LineState::Open => ("waitingHead", "waitingText"),
-        LineState::Paused => ("pausedHead", "pausedText"),
+        LineState::Paused | LineState::Held => ("pausedHead", "pausedText"),
         LineState::SoldOut => ("soldOutHead", "soldOutText"),
         LineState::Disabled => ("disabledHead", "disabledText"),
         LineState::Recovering => ("recoveringHead", "recoveringText"),

@@ -21,7 +21,7 @@ pub(crate) enum Mood {
 }
 
 /// Leaders' calls, which tests make themselves whatever the mood.
-const OF_LEADERS: [&str; 13] = [
+const OF_LEADERS: [&str; 14] = [
     "begin_term",
     "active_lines",
     "admit",
@@ -31,6 +31,7 @@ const OF_LEADERS: [&str; 13] = [
     "outbox_ack",
     "outbox_len",
     "set_settings",
+    "copy_settings",
     "journal_write",
     "journal_read",
     "post_notice",

@@ -26,9 +26,16 @@ type Id = PathParams<ItemId>;
 
 pub(super) async fn list(State(admin): Context) -> Answer<Json<Items>> {
     let settings = ask(admin.store.settings()).await?;
-    let items = ask(admin.store.items()).await?.into_iter();
+    let items = ask(admin.store.items()).await?;
+    let ids: Vec<_> = items.iter().map(|item| item.id.clone()).collect();
+    // Both are sorted by id; an item that was removed between the two reads has no counts.
+    let mut counts = ask(admin.store.counts(&ids)).await?.into_iter().peekable();
     let now = admin.clock.now_ms();
-    let items = items.map(|item| ItemView::new(item, &settings, now)).collect();
+    let view = |item: Item| {
+        let counts = counts.next_if(|counts| counts.item == item.id);
+        ItemView::new(item, counts.as_ref(), &settings, now)
+    };
+    let items = items.into_iter().map(view).collect();
     Ok(Json(Items { items }))
 }
 

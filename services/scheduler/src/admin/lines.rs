@@ -93,7 +93,7 @@ pub(super) async fn now(
         return Err(AdminError::NoItem(id));
     };
     let speed = admin.lookout.admitted_per_second(&id, counts.totals.admitted, at);
-    let item = ItemView::new(item, &settings, at);
+    let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
     let mut events = Processes::of(notices).events;
     events.retain(|event| event.item_id == id);

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use daegi_domain::line_rules::line_state;
 use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Settings};
 use daegi_store::Counts;
 use serde::Serialize;
@@ -71,6 +72,7 @@ pub(super) struct Totals {
     sold_out: usize,
     disabled: usize,
     recovering: usize,
+    held: usize,
     waiting: u64,
     entered: u64,
     admitted_per_second: f64,
@@ -195,7 +197,7 @@ impl Admin {
     }
 
     fn line_view(&self, item: Item, counts: &Counts, settings: &Settings, at: Millis) -> LineView {
-        let line_state = LineState::of(&item, settings, at);
+        let line_state = line_state(&item, counts.front_is_above_base(), settings, at);
         let waiting_count = counts.waiting + counts.returning;
         let speed = self.lookout.admitted_per_second(&item.id, counts.totals.admitted, at);
         LineView {
@@ -227,6 +229,7 @@ impl Totals {
                 LineState::SoldOut => &mut totals.sold_out,
                 LineState::Disabled => &mut totals.disabled,
                 LineState::Recovering => &mut totals.recovering,
+                LineState::Held => &mut totals.held,
             } += 1;
             totals.waiting += line.waiting_count;
             totals.entered += line.entered_count;

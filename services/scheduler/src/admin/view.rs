@@ -1,6 +1,8 @@
 //! An item as operators see it.
 
+use daegi_domain::line_rules::line_state;
 use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings};
+use daegi_store::Counts;
 use serde::Serialize;
 
 use super::{Admin, Answer, ask};
@@ -20,9 +22,16 @@ pub(super) struct ItemView {
 }
 
 impl ItemView {
-    pub(super) fn new(item: Item, settings: &Settings, now: Millis) -> Self {
+    /// `counts` are missing only if the item was removed between two reads.
+    pub(super) fn new(
+        item: Item,
+        counts: Option<&Counts>,
+        settings: &Settings,
+        now: Millis,
+    ) -> Self {
+        let front_is_above_base = counts.is_none_or(Counts::front_is_above_base);
         Self {
-            line_state: LineState::of(&item, settings, now),
+            line_state: line_state(&item, front_is_above_base, settings, now),
             item_id: item.id,
             item_name: item.name,
             remain_count: item.stock,
@@ -34,9 +43,11 @@ impl ItemView {
         }
     }
 
-    /// With the settings of now, because the state of a line depends on the quota.
+    /// Reads the settings and counts of now, because the state of a line depends on both.
     pub(super) async fn now(admin: &Admin, item: Item) -> Answer<Self> {
-        let settings = ask(admin.store.settings()).await?;
-        Ok(Self::new(item, &settings, admin.clock.now_ms()))
+        let id = std::slice::from_ref(&item.id);
+        let reads = async { tokio::try_join!(admin.store.settings(), admin.store.counts(id)) };
+        let (settings, counts) = ask(reads).await?;
+        Ok(Self::new(item, counts.first(), &settings, admin.clock.now_ms()))
     }
 }

@@ -26,6 +26,7 @@ impl Gauges {
     pub(super) async fn show(&mut self, report: &TickReport) {
         gauge!(meters::ACTIVE_LINES).set(report.lines.len() as f64);
         gauge!(meters::RECOVERING_LINES).set(report.recovering);
+        gauge!(meters::HELD_LINES).set(report.outbox_full);
         if let Err(error) = self.try_show(report).await {
             tracing::debug!(%error, "gauges not refreshed");
         }
@@ -35,6 +36,7 @@ impl Gauges {
     pub(super) fn clear(&mut self) {
         self.shown.drain().for_each(|item| empty(&item));
         gauge!(meters::RECOVERING_LINES).set(0);
+        gauge!(meters::HELD_LINES).set(0);
         gauge!(meters::ACTIVE_LINES).set(0);
         gauge!(meters::OUTBOX).set(0);
     }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use daegi_domain::line_rules::{line_state, quota};
 use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
-use daegi_store::{Epoch, Error, Result, SharedStore};
+use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
 /// How many chunks of a line one tick sweeps where it finds no absent users: the sweep is slow on
@@ -65,14 +66,20 @@ impl LineRound {
     /// Expiry comes first, so that a place that got free is taken in the same tick.
     pub(super) async fn run(&self, id: &ItemId) -> Result<Moved> {
         let mut moved = Moved::nobody(self.sweep_from);
-        if !self.expire(id, &mut moved).await? {
+        let expiry = self.expire(id, &mut moved).await?;
+        if !expiry.active {
             return Ok(moved);
         }
         let item = self.store.item(id).await?;
-        moved.state = item.as_ref().map(|item| LineState::of(item, &self.settings, self.now));
-        let open = item.as_ref().filter(|_| moved.state == Some(LineState::Open));
-        // The script checks the item again, atomically with the admission itself.
-        let quota = open.map_or(0, |item| self.settings.quota(item));
+        moved.state = item
+            .as_ref()
+            .map(|item| line_state(item, expiry.front_is_above_base, &self.settings, self.now));
+        // The script checks the item again, atomically with the admission itself. A line that holds
+        // numbers above its base still serves the others.
+        let serves =
+            matches!(moved.state, Some(LineState::Open | LineState::Recovering | LineState::Held));
+        let served = item.as_ref().filter(|_| serves);
+        let quota = served.map_or(0, |item| quota(item, &self.settings));
         // The sweep does not depend on admission: it frees memory, and admission may fail for want of it.
         match self.admit(id, quota, &mut moved).await {
             Err(stale @ Error::StaleEpoch(_)) => return Err(stale),
@@ -84,14 +91,14 @@ impl LineRound {
         Ok(moved)
     }
 
-    /// Says whether the line is still active.
-    async fn expire(&self, id: &ItemId, moved: &mut Moved) -> Result<bool> {
+    /// Returns the last step.
+    async fn expire(&self, id: &ItemId, moved: &mut Moved) -> Result<Expiry> {
         loop {
             let expiry = self.store.expire(self.epoch, id, self.now).await?;
             moved.expired += expiry.expired;
             moved.abandoned += expiry.abandoned;
             if !expiry.more {
-                return Ok(expiry.active);
+                return Ok(expiry);
             }
         }
     }

@@ -29,7 +29,7 @@ pub struct TickReport {
     pub expired: u32,
     /// People unseen for too long.
     pub abandoned: u32,
-    /// Lines that let nobody in because the outbox is full.
+    /// Lines that admit no ticket because the outbox is full.
     pub outbox_full: u32,
     /// Reserved lines that were removed.
     pub purged: u32,

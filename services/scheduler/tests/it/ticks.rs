@@ -162,8 +162,10 @@ async fn whoever_missed_their_turn_and_stays_away_has_abandoned_it() {
 
 #[tokio::test]
 async fn a_long_line_is_swept_over_several_ticks() {
-    let mut room = Room::open(0).await;
-    room.put("concert", 100, r#"{"graceSeconds":10,"missedKeepSeconds":0}"#).await;
+    let mut room = Room::open(1).await;
+    room.put("concert", 100, r#"{"graceSeconds":10,"missedKeepSeconds":0,"maxActive":1}"#).await;
+    room.join("concert", &["entered"]).await;
+    assert_eq!(room.tick().await.admitted, 1, "the capacity is used up");
     let users: Vec<_> = (0..6_000).map(|n| UserId::parse(&format!("u{n}")).unwrap()).collect();
     let numbers = room.join_users("concert", &users).await;
     room.pass(60);

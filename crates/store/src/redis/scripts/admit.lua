@@ -2,8 +2,8 @@
 -- the grace period is put aside instead. Entry and event are one step. A line is served once per
 -- tick, whoever leads: a new leader, or one that tries a round again, comes too early for lines that
 -- were served. All calls of a round have the same time.
--- KEYS[18..]: slices of liveness from ARGV[6] on, to the one after the current.
--- ARGV: 1 epoch · 2 quota · 3 most events the outbox may hold · 4 now · 5 most people per call ·
+-- KEYS[22..]: slices of liveness from ARGV[6] on, to the one after the current.
+-- ARGV: 1 epoch · 2 quota · 3 most admissions the outbox may hold · 4 now · 5 most people per call ·
 --       6 the first slice in KEYS · 7 how long after the last round the next may begin
 -- Reply: {admitted, missed, remaining, 0|1 more, 0|1 outbox full}, or
 --        {'slices', grace seconds} with nothing done, if KEYS do not reach back far enough
@@ -11,21 +11,40 @@ if is_stale(ARGV[1]) then return STALE end
 local quota, outbox_max, now, chunk = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
   'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds', 'base',
-  'recoveringUntil', 'behindUntil', 'servedAt')
+  'recoveringUntil', 'behindUntil', 'servedAt', 'heldUntil', 'tokensPerTick', 'stopped', 'servableSince')
+-- The operator may have set the quota to 0 since this round began.
+if global_quota('1') == 0 then quota = 0 end
 if not item.id then return {0, 0, quota, 0, 0} end
 
 -- A time to come is another clock's, and says nothing.
 local since = now - tonumber(item.servedAt or '0')
 if since > 0 and since < tonumber(ARGV[7]) then return {0, 0, 0, 0, 0} end
 
-local outbox_room = outbox_max - tonumber(redis.call('GET', OUTBOX_EVENTS) or '0')
-if outbox_room <= 0 then return {0, 0, quota, 0, 1} end
+local outbox_room = outbox_max - admissions_pending()
+local held_until = tonumber(item.heldUntil or '0')
+if outbox_room <= 0 then
+  allow_oom(ITEM)
+  -- Ends by itself, in case the next leader is of a release that does not know it.
+  redis.call('HSET', ITEM, 'stopped', '1', 'heldUntil', txt(now + HELD_MS + 3 * tonumber(ARGV[7])))
+  return {0, 0, quota, 0, 1}
+end
 
+-- Absence does not count while the line can admit no ticket, and from then on each user has the full time.
+local stopped, servable_since = quota == 0 or is_stopped(item, now), tonumber(item.servableSince or '0')
+if not stopped and item.stopped == '1' then servable_since = now end
 local grace = tonumber(item.graceSeconds or '0')
+if stopped or now - servable_since < grace * 1000 then grace = 0 end
 local oldest = oldest_slice(now, grace)
 if grace > 0 and oldest < tonumber(ARGV[6]) then return {'slices', grace} end
 
 allow_oom(ITEM)
+if held_until > 0 then redis.call('HSET', ITEM, 'heldUntil', '0') end
+if stopped and item.stopped ~= '1' then
+  redis.call('HSET', ITEM, 'stopped', '1')
+elseif not stopped and item.stopped == '1' then
+  -- The speed before the stop says nothing about the speed from now on.
+  redis.call('HSET', ITEM, 'stopped', '0', 'servableSince', txt(now), 'moves', '')
+end
 -- Those who passed through since the last tick have used their part of it.
 if item.through ~= '0' then
   quota = math.max(0, quota - tonumber(item.through))
@@ -50,7 +69,7 @@ local function servable()
 end
 
 local began, left_below = tonumber(item.base or '0'), {}
-local free = math.min(quota, room(item, inside_count()), outbox_room)
+local free = math.min(quota, room(item, slots_taken(now)), outbox_room)
 local admitted, missed = 0, 0
 
 local function put_aside(user, number)

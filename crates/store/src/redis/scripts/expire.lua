@@ -1,12 +1,12 @@
 -- Ends entries and missed turns whose time is up, forgets what is old, retires an empty line.
 -- ARGV: 1 epoch · 2 now · 3 most people per call · 4 id · 5 how long a line waits for people it lost
--- Reply: {expired, abandoned, 0|1 more, 0|1 active}
+-- Reply: {expired, abandoned, 0|1 more, 0|1 active, 0|1 no number at or below the base waits}
 if is_stale(ARGV[1]) then return STALE end
 local now, chunk, id = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local item = item_fields('id', 'tail', 'removed', 'run')
 if not item.id then
   redis.call('SREM', ACTIVE, id)
-  return {0, 0, 0, 0}
+  return {0, 0, 0, 0, 0}
 end
 if item.removed == '0' then item = notice_loss(item.run, now, tonumber(ARGV[5])) or item end
 
@@ -44,6 +44,7 @@ local function end_entries(people)
 end
 
 local function end_missed(most)
+  if not is_missed_over(0, now) then return 0 end
   local due = redis.call('ZRANGEBYSCORE', MISSED_UNTIL, '-inf', now, 'LIMIT', 0, most)
   if #due == 0 then return 0 end
   local missed = redis.call('HMGET', MISSED, unpack(due))
@@ -61,6 +62,9 @@ write_down(now, id, ARGV[1])
 -- Whoever is let in together expires together, and is forgotten together an hour later.
 local forgotten = redis.call('ZRANGEBYSCORE', CLOSED, '-inf', now - CLOSED_KEEP_MS, 'LIMIT', 0, chunk)
 if #forgotten > 0 then redis.call('ZREM', CLOSED, unpack(forgotten)) end
+
+local expired_slots = redis.call('ZRANGEBYSCORE', LEFTOVER, '-inf', now, 'LIMIT', 0, chunk)
+if #expired_slots > 0 then redis.call('ZREM', LEFTOVER, unpack(expired_slots)) end
 
 -- Changes that the front has passed do not matter any more.
 local front = first_waiting() or tonumber(item.tail) + 1
@@ -81,4 +85,4 @@ if not active then
   redis.call('UNLINK', ENTERED_UNTIL)
 end
 local more = groups_left or #people + abandoned == chunk or #forgotten == chunk
-return {expired, abandoned, more and 1 or 0, active and 1 or 0}
+return {expired, abandoned, more and 1 or 0, active and 1 or 0, front > base() and 1 or 0}

@@ -1,11 +1,12 @@
 -- The words every script of a line shares. Prepended to each of them, never run alone.
 --
--- KEYS 1..17 are the line's keys in the order of keys.rs; KEYS 18.. are slices of liveness.
+-- KEYS 1..21 are the line's keys in the order of keys.rs; KEYS 22.. are slices of liveness.
 local ITEM, WAITING, RETURNING = KEYS[1], KEYS[2], KEYS[3]
 local MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local DEPARTED, CLOSED, BIRTHS, RATE = KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local ACTIVE, OUTBOX, OUTBOX_EVENTS, FENCE, ITEMS = KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16]
-local GENERATION, SLICES = KEYS[17], 18
+local GENERATION, SETTINGS_COPY, OUTBOX_ADMISSIONS, LEAVES = KEYS[17], KEYS[18], KEYS[19], KEYS[20]
+local LEFTOVER, SLICES = KEYS[21], 22
 
 local PAGE = 8192
 local SLICE_MS, SLICES_KEPT, UNSEEN_MS = 15000, 244, 360000
@@ -13,6 +14,8 @@ local BUCKET_MS, BUCKETS = 5000, 60
 local CLOSED_KEEP_MS, LEAP, MAX_CLOCK_LAG_MS = 3600000, 1048576, 3600000
 -- The most people of a group, see write_entries().
 local GROUP = 100
+-- How long a line is held because of a full outbox after the leader's last round, plus three ticks.
+local HELD_MS = 10000
 
 -- The named fields of the item as a table; absent ones are false.
 local function item_fields(...)
@@ -78,8 +81,12 @@ end
 -- they happened.
 local function write_down(now, id, epoch)
   epoch = epoch or ''
+  if #closed > 0 then allow_oom(ITEM) end
+  if #closed + #entering > 0 then
+    -- A release that does not count admissions may have left events: all of them count.
+    redis.call('SET', OUTBOX_ADMISSIONS, redis.call('GET', OUTBOX_EVENTS) or '0', 'NX')
+  end
   if #closed > 0 then
-    allow_oom(ITEM)
     redis.call('ZADD', CLOSED, unpack(closed_marks))
     redis.call('PEXPIRE', CLOSED, 2 * CLOSED_KEEP_MS)
     redis.call('HINCRBY', ITEM, 'ended', #closed)
@@ -93,9 +100,33 @@ local function write_down(now, id, epoch)
     write_entries(now)
     redis.call('HINCRBY', ITEM, 'admitted', people)
     redis.call('INCRBY', OUTBOX_EVENTS, people)
+    redis.call('INCRBY', OUTBOX_ADMISSIONS, people)
     redis.call('XADD', OUTBOX, '*', 'i', id, 't', txt(now), 'n', people, 'p', epoch,
       'e', txt(entering_until), 'a', names)
   end
+end
+
+-- Return how many admissions the outbox holds. Never more than all its events, so that the count
+-- recovers from a relay of a release that does not maintain it.
+local function admissions_pending()
+  local events, admissions = unpack(redis.call('MGET', OUTBOX_EVENTS, OUTBOX_ADMISSIONS))
+  return math.max(0, math.min(tonumber(events or '0'), tonumber(admissions or events or '0')))
+end
+
+-- Return the global quota of a tick: the partition's copy, or `given` if there is none yet.
+local function global_quota(given)
+  return tonumber(redis.call('HGET', SETTINGS_COPY, 'tokenCountToMove') or given)
+end
+
+-- Count a leave against the limit of one user. The score is the time until which their leaves count:
+-- each adds `cost` ms to it. Entries whose time is over are removed a few at a time.
+local function count_leave(user, cost, window, now)
+  if cost == 0 then return end
+  local counted = tonumber(redis.call('ZSCORE', LEAVES, user) or '0')
+  redis.call('ZADD', LEAVES, txt(math.max(counted, now) + cost), user)
+  redis.call('PEXPIRE', LEAVES, txt(2 * window))
+  local over = redis.call('ZRANGEBYSCORE', LEAVES, '-inf', now, 'LIMIT', 0, 10)
+  if #over > 0 then redis.call('ZREM', LEAVES, unpack(over)) end
 end
 
 -- number, entered at, expires at of a person inside; nil if not.
@@ -144,6 +175,38 @@ end
 
 local function forget_entry(user) redis.call('HDEL', ENTERED, user) end
 
+-- Return whether the line can admit no ticket now, apart from a full outbox.
+local function is_stopped(item, now)
+  return item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1'
+    or tonumber(item.recoveringUntil or '0') > now or tonumber(item.behindUntil or '0') > now
+    or item.tokensPerTick == '0' or global_quota('1') == 0
+end
+
+-- Return whether a missed turn is over: its deadline has passed, and the line was able to admit for as long
+-- as the user may take to return. Absence does not count while a line is stopped.
+local missed_ends
+local function is_missed_over(deadline, now)
+  if deadline > now then return false end
+  if missed_ends == nil then
+    local item = item_fields('stopped', 'servableSince', 'missedKeepSeconds')
+    local keep = tonumber(item.missedKeepSeconds or '0') * 1000
+    missed_ends = item.stopped ~= '1' and tonumber(item.servableSince or '0') + keep <= now
+  end
+  return missed_ends
+end
+
+-- Keep the slot of an entry that its user gave back until the pass expires.
+local function keep_slot(number, expires, now)
+  redis.call('ZADD', LEFTOVER, txt(expires), txt(number))
+  if redis.call('PTTL', LEFTOVER) < expires - now then redis.call('PEXPIRE', LEFTOVER, txt(expires - now)) end
+end
+
+-- Return how many slots are taken: entries, those of this call included, and entries given back whose
+-- pass is still valid.
+local function slots_taken(now)
+  return inside_count() + redis.call('ZCOUNT', LEFTOVER, '(' .. txt(now), '+inf')
+end
+
 -- How many more may be inside.
 local function room(item, inside)
   local most = math.huge
@@ -161,13 +224,25 @@ local function moved(people, now)
       if tonumber(at) + BUCKETS < bucket then redis.call('HDEL', RATE, at) end
     end
   end
+  -- When the line began to move, how many then, when it moved last, and how many since.
+  local first_at, first, last_at, later =
+    string.match(redis.call('HGET', ITEM, 'moves') or '', '^(%d+):(%d+):(%d+):(%d+)$')
+  first_at, first, last_at, later = tonumber(first_at), tonumber(first), tonumber(last_at), tonumber(later)
+  if not first_at or now < first_at or now - last_at > BUCKETS * BUCKET_MS then
+    first_at, first, last_at, later = now, people, now, 0
+  elseif now == first_at then
+    first = first + people
+  else
+    last_at, later = math.max(last_at, now), later + people
+  end
+  redis.call('HSET', ITEM, 'moves', table.concat({txt(first_at), txt(first), txt(last_at), txt(later)}, ':'))
 end
 
 -- Whether this leader's term has ended.
 local function is_stale(epoch) return redis.call('GET', FENCE) ~= epoch end
 local STALE = redis.error_reply('STALE another leader has taken over')
 
--- Has the slice KEYS[18] live as long as anybody may look back to it: kept longer, the slices of an
+-- Has the slice KEYS[22] live as long as anybody may look back to it: kept longer, the slices of an
 -- hour would be a quarter of a line's memory. Never shorter than for the default policy, so that a
 -- line finds what it needs when its policy looks back further, or at all, from now on.
 local function keep_slice()
@@ -176,7 +251,7 @@ local function keep_slice()
   redis.call('PEXPIRE', KEYS[SLICES], txt(math.max(unseen, UNSEEN_MS) + 2 * SLICE_MS))
 end
 
--- Marks one number as seen in the slice KEYS[18].
+-- Marks one number as seen in the slice KEYS[22].
 local function mark(number)
   local page = math.floor(number / PAGE)
   local offset = number - page * PAGE
@@ -206,7 +281,7 @@ local function oldest_slice(now, seconds)
   return math.max(0, math.floor(math.max(0, now - seconds * 1000) / SLICE_MS))
 end
 
--- Who was seen since slice `oldest`. KEYS[18] is the slice `first_key`, the keys after it are the
+-- Who was seen since slice `oldest`. KEYS[22] is the slice `first_key`, the keys after it are the
 -- following slices. Returns a function that tells it of one number; one that tells whether all were
 -- from one number to another, and rather says no than looks long; and from where on everybody counts as
 -- seen.

@@ -1,4 +1,4 @@
--- Adds marks to the slice KEYS[18].
+-- Adds marks to the slice KEYS[22].
 -- ARGV: page, its bits as bytes, …
 -- Reply: 'OK'
 if not is_there() then return 'OK' end

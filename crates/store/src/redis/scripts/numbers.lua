@@ -8,6 +8,13 @@ local HIGHEST, TAKE_BACK_MS = 281474976710655, 3000000
 -- How many lost generations a partition remembers. All ids have the same length.
 local LOST_GENERATIONS = 16
 
+-- Return the next revision of the settings.
+local function settings_revision(key)
+  local time = redis.call('TIME')
+  local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  return txt(math.max(now, tonumber(redis.call('HGET', key, 'revision') or '0') + 1))
+end
+
 -- Versions may exceed what a double holds, so they are compared as decimal text.
 local function is_newer(version, stored)
   if #version ~= #stored then return #version > #stored end

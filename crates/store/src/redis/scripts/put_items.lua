@@ -24,7 +24,7 @@ local function line_from(tail, joined)
   local valid_from = (joined or '0') == '0' and 0 or base + 1
   return {'base', txt(base), 'tail', txt(base), 'validFrom', txt(valid_from), 'dropped', '0', 'paused', '0',
     'lostFrom', '0', 'takeBackUntil', '0', 'recoveringUntil', '0', 'behindUntil', '0', 'clockBase', '0',
-    'run', run}
+    'heldUntil', '0', 'stopped', '0', 'servableSince', '0', 'run', run}
 end
 
 -- Applies the change whose words begin at ARGV[at]; returns the reply and where the next begins.

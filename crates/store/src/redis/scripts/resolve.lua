@@ -2,7 +2,7 @@
 -- line; whose number was lost is put back where it belongs, and the first of them begins the time
 -- in which nobody is let in. A number is lost only if there is evidence that the store lost data; otherwise
 -- it is of another store.
--- KEYS[18]: the current slice of liveness.
+-- KEYS[22]: the current slice of liveness.
 -- ARGV: 1 now · 2 how long a line waits for people it lost · 3 the generation the process knows ·
 --       4 an id for a partition that has none · 5.. user, number, …
 -- Reply: {tag, a, b} per ticket: 'w' waiting, position · 'e' entered, at, expires ·
@@ -58,7 +58,7 @@ local function standing(user, number)
   if number < item.validFrom then return {'r'} end
   local missed, deadline = parse_missed(redis.call('HGET', MISSED, user))
   if missed == number then
-    if deadline <= now then return {'x', 'A'} end
+    if is_missed_over(deadline, now) then return {'x', 'A'} end
     come_back(user, number)
   end
   if tonumber(redis.call('ZSCORE', RETURNING, user) or nil) == number then

@@ -1,4 +1,4 @@
-use daegi_domain::{Look, Mode, OnRejoin, Policy};
+use daegi_domain::{Guard, Look, Mode, OnRejoin, Policy};
 use proptest::prelude::*;
 
 /// Something a product service said, and where.
@@ -114,6 +114,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                     grace_seconds: [0, 10, 60, 1800][grace],
                     missed_keep_seconds: [0, 40, 300][keep],
                     on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
+                    guard: if requeue == auto { Guard::Offline } else { Guard::Online },
                     entry_url: None,
                     page: Look { title: requeue.then(|| "Friday".into()), ..Look::default() },
                 }

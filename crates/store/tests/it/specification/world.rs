@@ -5,13 +5,16 @@ use daegi_domain::{
     SeenPage, Settings, UserId,
 };
 use daegi_store::{
-    DepartedCursor, Epoch, Joined, MemoryStore, OutboxBatch, RedisStore, Reentry, Replica, Result,
-    Store,
+    DepartedCursor, Epoch, Joined, LeaveLimit, MemoryStore, OutboxBatch, RedisStore, Reentry,
+    Replica, Result, Store,
 };
 
 use super::fairness::Fairness;
 use super::history::{News, Op};
 use crate::support::{PARTITIONS, SETTINGS, START, Setup, item, user};
+
+/// So few leaves that random histories exceed them.
+const LEAVES: LeaveLimit = LeaveLimit(2);
 
 /// What went wrong, in words.
 pub(crate) type Wrong = String;
@@ -21,6 +24,8 @@ pub(crate) struct World<'a> {
     setup: &'a Setup,
     /// A replica that does not get the newest writes.
     replica: Option<Replica>,
+    /// Whether the partitions of Redis have a copy of the settings: now, and in the replica.
+    copied: (bool, bool),
     pub(super) memory: MemoryStore,
     redis: RedisStore,
     pub(super) now: u64,
@@ -81,8 +86,12 @@ impl<'a> World<'a> {
         Self {
             setup,
             replica: None,
-            memory: MemoryStore::new(PARTITIONS, SETTINGS),
-            redis: RedisStore::open(&setup.url(), PARTITIONS, SETTINGS).await.unwrap(),
+            copied: (false, false),
+            memory: MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES),
+            redis: RedisStore::open(&setup.url(), PARTITIONS, SETTINGS)
+                .await
+                .unwrap()
+                .with_leave_limit(LEAVES),
             now: START,
             tickets: vec![Vec::new(); items.len()],
             cursors: vec![DepartedCursor::default(); items.len()],
@@ -162,6 +171,7 @@ impl<'a> World<'a> {
             Op::Replicate => {
                 let copied = self.setup.replicate().await;
                 self.replica = copied.then(|| self.memory.replica());
+                self.copied.1 = self.copied.0;
                 Ok(())
             }
             Op::LoseNewest | Op::LoseEverything => self.lose(op).await,
@@ -176,12 +186,14 @@ impl<'a> World<'a> {
             }
             Op::BeginTerm => {
                 self.epoch = both!(self, store => store.begin_term(self.now))?;
-                Ok(())
+                self.copied.0 = true;
+                both!(self, store => store.copy_settings())
             }
             Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
             Op::Ack { partition, batches } => self.ack(*partition, *batches).await,
             Op::Settings { quota, tick_ms } => {
                 self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
+                self.copied.0 = true;
                 Ok(())
             }
             Op::Journal { entry } => {
@@ -206,6 +218,7 @@ impl<'a> World<'a> {
     async fn lose(&mut self, op: &Op) -> std::result::Result<(), Wrong> {
         let replica = self.replica.take().filter(|_| matches!(op, Op::LoseNewest));
         let everything = replica.is_none();
+        self.copied.0 = !everything && self.copied.1;
         match &replica {
             Some(_) => self.setup.fail_over().await,
             None => self.setup.flush().await,
@@ -218,8 +231,12 @@ impl<'a> World<'a> {
     async fn start_fresh(&mut self) -> std::result::Result<(), Wrong> {
         self.setup.flush().await;
         self.replica = None;
-        self.memory = MemoryStore::new(PARTITIONS, SETTINGS);
-        self.redis = RedisStore::open(&self.setup.url(), PARTITIONS, SETTINGS).await.unwrap();
+        self.copied.0 = false;
+        self.memory = MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES);
+        self.redis = RedisStore::open(&self.setup.url(), PARTITIONS, SETTINGS)
+            .await
+            .unwrap()
+            .with_leave_limit(LEAVES);
         self.epoch = Epoch(0);
         self.go_on(true).await
     }
@@ -291,7 +308,10 @@ impl<'a> World<'a> {
     }
 
     async fn join(&mut self, item: usize, users: &[UserId]) -> std::result::Result<(), Wrong> {
-        let (id, now, settings) = (&self.items[item], self.now, &self.settings);
+        // Where partitions have a copy of the settings, those of a pod that are old do not count.
+        let outdated = Settings { token_count_to_move: 7, ..self.settings };
+        let settings = if self.copied.0 { &outdated } else { &self.settings };
+        let (id, now) = (&self.items[item], self.now);
         let answers = both!(self, store => store.join(id, users, settings, now))?;
         for (user, answer) in users.iter().zip(answers) {
             if let Joined::At { number, new: true, .. } = answer {

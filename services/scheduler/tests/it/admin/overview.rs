@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use daegi_domain::{EndReason, Presence};
+use daegi_domain::line_rules::line_state;
+use daegi_domain::{EndReason, LineState, Presence};
+use daegi_scheduler::Ticker;
+use daegi_store::{DepartedCursor, Store};
 use serde_json::{Value, json};
 
-use super::desk::{Desk, QUOTA};
+use super::desk::{Desk, ITEM, QUOTA};
 use crate::room::{self, START, item, user};
 
 async fn join(desk: &Desk, id: &str, people: usize) {
@@ -188,4 +191,39 @@ async fn every_change_is_in_the_audit_log_with_who_made_it() {
     assert_eq!((&entries[3]["itemId"], &entries[4]["itemId"]), (&json!("concert"), &json!(null)));
     let of_item = desk.ok(200, "GET", "/audit?itemId=concert&limit=3", "").await;
     assert_eq!(of_item["entries"].as_array().unwrap().as_slice(), &entries[..3]);
+}
+
+/// A store that went on with a replica holds numbers above the line's base, so that pods send
+/// RECOVERING. The admin API and the tick must say the same.
+#[tokio::test]
+async fn a_line_held_above_its_base_recovers_for_operators_as_it_does_for_visitors() {
+    let store = room::memory(10);
+    room::put(&*store, "concert", 100, None).await;
+    store.lose(Some(store.replica()));
+    let (id, kim) = (item("concert"), user("kim"));
+    let settings = store.settings().await.unwrap();
+    store.join(&id, &[kim], &settings, START).await.unwrap();
+    let line = store.snapshot(&id, DepartedCursor::default()).await.unwrap().unwrap();
+    let above = line.front_is_above_base();
+    let seen_by_pods = line_state(&line.item, above, &settings, START);
+    assert_eq!(seen_by_pods, LineState::Recovering);
+
+    let desk = Desk::at(store.clone());
+    let item = desk.ok(200, "GET", ITEM, "").await;
+    let list = desk.ok(200, "GET", "/waiting-item", "").await;
+    let overview = desk.ok(200, "GET", "/overview", "").await;
+    let now = desk.ok(200, "GET", "/waiting-item/concert/line", "").await;
+    for state in [
+        &item["lineState"],
+        &list["items"][0]["lineState"],
+        &overview["lines"][0]["lineState"],
+        &now["item"]["lineState"],
+    ] {
+        assert_eq!(state, &json!("RECOVERING"));
+    }
+    assert_eq!(overview["totals"]["recovering"], 1);
+
+    let epoch = store.begin_term(0).await.unwrap();
+    let mut ticker = Ticker::new(store, epoch, room::OUTBOX_MAX);
+    assert_eq!(ticker.tick(START).await.unwrap().recovering, 1);
 }
