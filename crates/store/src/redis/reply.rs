@@ -117,6 +117,7 @@ pub(super) fn refusal_tag(refusal: Option<Refusal>) -> &'static str {
         Some(Refusal::SoldOut) => "s",
         Some(Refusal::LineFull) => "l",
         Some(Refusal::StoreFull) => "m",
+        Some(Refusal::LeftTooOften { .. }) => "c",
     }
 }
 

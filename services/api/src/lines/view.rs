@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use daegi_domain::rate::Pace;
-use daegi_domain::{Departed, LineState, Millis, Number, Reclaimed, Settings, line};
+use daegi_domain::{Departed, LineState, Millis, Number, Reclaimed, Settings, line, line_rules};
 use daegi_store::LineSnapshot;
 use tokio::time::Instant;
 
@@ -74,7 +74,7 @@ impl View {
     /// How soon the turn of a position may come: after the ticks that admit everything before it
     /// at full quota. Returns `None` while the line does not move.
     pub(crate) fn earliest_turn_ms(&self, position: u64) -> Option<u64> {
-        let quota = u64::from(self.settings.quota(&self.line.item));
+        let quota = u64::from(line_rules::quota(&self.line.item, &self.settings));
         let moves = self.state == LineState::Open && quota > 0;
         moves.then(|| position.div_ceil(quota.max(1)) * u64::from(self.settings.tick_ms))
     }
