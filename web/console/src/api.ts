@@ -1,7 +1,7 @@
 // The admin API, as far as the console uses it.
 
-export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING";
-export const STATES: LineState[] = ["OPEN", "PAUSED", "SOLD_OUT", "DISABLED", "RECOVERING"];
+export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD";
+export const STATES: LineState[] = ["OPEN", "PAUSED", "SOLD_OUT", "DISABLED", "RECOVERING", "HELD"];
 
 export interface LineView {
   itemId: string;

@@ -84,7 +84,8 @@ fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
     match ticket.line_state {
         LineState::Open if ticket.position == 1 => ("nextHead", "waitingText"),
         LineState::Open => ("waitingHead", "waitingText"),
-        LineState::Paused | LineState::Held => ("pausedHead", "pausedText"),
+        LineState::Paused => ("pausedHead", "pausedText"),
+        LineState::Held => ("heldHead", "heldText"),
         LineState::SoldOut => ("soldOutHead", "soldOutText"),
         LineState::Disabled => ("disabledHead", "disabledText"),
         LineState::Recovering => ("recoveringHead", "recoveringText"),
