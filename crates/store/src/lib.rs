@@ -49,6 +49,11 @@ pub const LEAVE_WINDOW_MS: daegi_domain::Millis = 600_000;
 /// milliseconds; three ticks are added.
 const HELD_MS: daegi_domain::Millis = 10_000;
 
+/// How long the end of a ticket that was never admitted is remembered, in milliseconds: long enough
+/// for the client's next polls to read it, short enough that joining and leaving in a loop does not
+/// fill the store. Numbers that a loss may bring back keep [`CLOSED_KEEP_MS`].
+pub const WAITING_END_KEEP_MS: daegi_domain::Millis = 600_000;
+
 /// How many changes of operators are remembered.
 pub const JOURNAL_KEPT: u32 = 1_000;
 

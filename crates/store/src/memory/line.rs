@@ -11,7 +11,7 @@ use super::inside::{Entry, Inside};
 use super::outbox::Written;
 use super::queue::{Queue, Timed};
 use crate::model::{Counts, DepartedCursor, LineSnapshot, Totals};
-use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE};
+use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE, WAITING_END_KEEP_MS};
 
 /// One item's line with everybody in it.
 #[derive(Debug, Clone)]
@@ -205,8 +205,34 @@ impl Line {
         at: Millis,
         written: &mut Written,
     ) {
+        let from_line = matches!(reason, EndReason::Abandoned | EndReason::Replaced);
+        self.end_ticket(user, number, reason, from_line, at, written);
+    }
+
+    /// Ends the ticket of a user who left the line before being admitted.
+    pub(super) fn end_left(
+        &mut self,
+        user: UserId,
+        number: Number,
+        at: Millis,
+        written: &mut Written,
+    ) {
+        self.end_ticket(user, number, EndReason::Left, true, at, written);
+    }
+
+    fn end_ticket(
+        &mut self,
+        user: UserId,
+        number: Number,
+        reason: EndReason,
+        from_line: bool,
+        at: Millis,
+        written: &mut Written,
+    ) {
         self.totals.end(reason);
-        self.remember_end(number, reason, at);
+        let early = from_line && self.may_forget_early(number, at);
+        let earlier = if early { CLOSED_KEEP_MS - WAITING_END_KEEP_MS } else { 0 };
+        self.remember_end(number, reason, at.saturating_sub(earlier));
         written.closed.push(LineEvent::Closed { user, number, at, reason });
     }
 

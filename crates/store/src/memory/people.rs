@@ -295,7 +295,7 @@ fn leave_any(
     } else {
         return Closing::Over;
     }
-    line.end(user.clone(), number, EndReason::Left, now, written);
+    line.end_left(user.clone(), number, now, written);
     Closing::Done
 }
 

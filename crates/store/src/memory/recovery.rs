@@ -47,6 +47,16 @@ impl Line {
             || (soon < store.loss_until && store.loss_until <= remembered_until)
     }
 
+    /// Whether the end of this number may be forgotten after [`crate::WAITING_END_KEEP_MS`]. A
+    /// forgotten end must never be reclaimed, so that all numbers keep [`CLOSED_KEEP_MS`] that are in
+    /// a lost range or may get into one: up to the base, while a reclaim window is open, and as long
+    /// as a loss may still widen the range that begins with the line. Later losses begin above all
+    /// numbers given before.
+    pub(super) fn may_forget_early(&self, number: Number, now: Millis) -> bool {
+        let widens_until = self.lost_to.0 / 64 + CLOSED_KEEP_MS - TAKE_BACK_MS / 2;
+        number > self.base && now >= self.take_back_until.max(widens_until)
+    }
+
     /// Whether this number was lost and its holder is nowhere.
     pub(super) fn has_lost(
         &self,

@@ -155,3 +155,39 @@ async fn of_a_crowd_exactly_those_are_put_aside_who_were_not_seen() {
         }
     }
 }
+
+#[tokio::test]
+async fn ends_of_tickets_that_were_never_admitted_are_forgotten_earlier() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+        let concert = item("concert");
+        // Later than a loss could widen the range of lost numbers that begins with the line.
+        let now = START + 2_200_000;
+        let all = users(2);
+        let joined = store.join(&concert, &all, &WIDE, now).await.unwrap();
+        let numbers: Vec<Number> = joined
+            .iter()
+            .map(|joined| match joined {
+                Joined::At { number, .. } => *number,
+                Joined::Refused(why) => panic!("{why:?}"),
+            })
+            .collect();
+        let epoch = store.begin_term(now).await.unwrap();
+        store.admit(epoch, &concert, 1, 0, 1000, now).await.unwrap();
+        for (user, number) in all.iter().zip(&numbers) {
+            assert!(store.leave(&concert, user, *number, now).await.unwrap().is_done(), "{name}");
+        }
+        let standings = async |at| {
+            store.expire(epoch, &concert, at).await.unwrap();
+            let tickets: Vec<_> = all.iter().cloned().zip(numbers.iter().copied()).collect();
+            store.resolve(&concert, &tickets, at).await.unwrap()
+        };
+        let left = Standing::Ended(EndReason::Left);
+        assert_eq!(standings(now + 599_000).await, [left, left], "{name}");
+        // What is forgotten ended too long ago to know how.
+        let forgotten = Standing::Ended(EndReason::Expired);
+        assert_eq!(standings(now + 601_000).await, [left, forgotten], "{name}");
+        assert_eq!(standings(now + 3_601_000).await, [forgotten, forgotten], "{name}");
+    }
+}

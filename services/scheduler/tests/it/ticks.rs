@@ -47,6 +47,7 @@ async fn a_round_tells_which_lines_are_open_and_how_many_recover() {
     room.join("open", &["kim", "lee"]).await;
     room.join("closed", &["kim"]).await;
     // Somebody with a genuine ticket of a minute ago, of whom the store knows nothing.
+    room.store.declare_loss(START).await.unwrap();
     room.standing("lost", "kim", Number((START - 60_000) * 64)).await;
     let round = room.tick().await;
     assert_eq!((round.open, round.recovering), ([item("open")].into(), 1));

@@ -11,10 +11,11 @@ local item = losses(check_generation(GENERATION, ARGV[7], ARGV[8], now))
 if not item.id then return 'f' end
 allow_oom(ITEM)
 
-local answer = 'd'
+local answer, was_admitted = 'd', false
 local function took_out()
   local inside, _, expires = parse_entry(redis.call('HGET', ENTERED, user))
   if inside == number then
+    was_admitted = true
     if expires <= now then
       answer, reason = 'o', 'E'
     elseif ARGV[5] == 'any' and redis.call('HGET', ITEM, 'guard') ~= 'online' then
@@ -50,6 +51,6 @@ end
 
 if not took_out() then return 'o' end
 if answer == 'd' then count_leave(user, tonumber(ARGV[9]), tonumber(ARGV[10]), now) end
-close(user, number, reason, now)
+close(user, number, reason, now, was_admitted)
 write_down(now, item.id)
 return answer

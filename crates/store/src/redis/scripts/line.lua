@@ -12,6 +12,8 @@ local PAGE = 8192
 local SLICE_MS, SLICES_KEPT, UNSEEN_MS = 15000, 244, 360000
 local BUCKET_MS, BUCKETS = 5000, 60
 local CLOSED_KEEP_MS, LEAP, MAX_CLOCK_LAG_MS = 3600000, 1048576, 3600000
+-- How long the end of a ticket that was never admitted is remembered, see early_from().
+local WAITING_END_KEEP_MS = 600000
 -- The most people of a group, see write_entries().
 local GROUP = 100
 -- How long a line is held because of a full outbox after the leader's last round, plus three ticks.
@@ -30,11 +32,31 @@ local closed, closed_marks, closed_for, closed_now = {}, {}, {}, {}
 -- Who is let in: user, number as text, user, number, … All of a call have the same time.
 local entering, entering_until = {}, nil
 
--- Ends a ticket that is nowhere any more.
-local function close(user, number, reason, now)
-  local n = txt(number)
+-- The lowest number whose end may be forgotten after WAITING_END_KEEP_MS; math.huge for none. A forgotten
+-- end must never be reclaimed, so all numbers keep CLOSED_KEEP_MS that are in a lost range or may get
+-- into one: up to the base, while a reclaim window is open, and as long as a loss may still widen the
+-- range that begins with the line (see widens()). Later losses begin above all numbers given before.
+local early_known
+local function early_from(now)
+  if not early_known then
+    local base, window, lost_to, clock_base =
+      unpack(redis.call('HMGET', ITEM, 'base', 'takeBackUntil', 'lostTo', 'clockBase'))
+    if clock_base ~= base then lost_to = base end
+    local widens_until = math.floor(tonumber(lost_to or '0') / 64) + CLOSED_KEEP_MS - TAKE_BACK_MS / 2
+    local settled = now >= math.max(tonumber(window or '0'), widens_until)
+    early_known = settled and tonumber(base or '0') + 1 or math.huge
+  end
+  return early_known
+end
+
+-- Ends a ticket that is nowhere any more. The score of an end that is remembered for a shorter time is
+-- that much earlier, so that one rule forgets all of them.
+local function close(user, number, reason, now, was_admitted)
+  local n, at = txt(number), now
+  local from_line = reason == 'A' or reason == 'R' or (reason == 'L' and not was_admitted)
+  if from_line and number >= early_from(now) then at = now - CLOSED_KEEP_MS + WAITING_END_KEEP_MS end
   closed[#closed + 1] = user .. ' ' .. n .. ' ' .. reason
-  closed_marks[#closed_marks + 1] = now
+  closed_marks[#closed_marks + 1] = at
   closed_marks[#closed_marks + 1] = n .. ':' .. reason
   closed_for[reason] = (closed_for[reason] or 0) + 1
   closed_now[n] = reason
@@ -391,7 +413,7 @@ end
 local function move_base(item, base)
   local frontier = first_behind(item.base)
   if frontier then redis.call('LPUSH', DEPARTED, '+' .. txt(frontier) .. ':' .. txt(item.tail)) end
-  item.base, item.tail, base_known = base, base, base
+  item.base, item.tail, base_known, early_known = base, base, base, nil
 end
 
 -- Goes on behind every number that may have been given, `given` among them.
