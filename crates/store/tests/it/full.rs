@@ -227,3 +227,38 @@ async fn a_redis_that_evicts_keys_is_refused_unless_allowed() {
     let limits = StoreLimits { allow_eviction: true, ..StoreLimits::default() };
     RedisStore::open_with(&server.url(), PARTITIONS, SETTINGS, limits).await.unwrap();
 }
+
+#[tokio::test]
+async fn the_sweep_frees_a_full_redis_and_joins_work_again() {
+    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let (store, joined) = full_store(&server).await;
+    let (concert, epoch) = (item("concert"), store.begin_term(START).await.unwrap());
+    let full = used_memory(&store).await;
+    // Later than a loss could widen the lost range of a new line, so that ends are forgotten early.
+    let later = START + 2_200_000;
+    let (mut swept, mut cursor) = (0, Number(0));
+    loop {
+        let sweep = store.sweep(epoch, &concert, cursor, later).await.unwrap();
+        (swept, cursor) = (swept + sweep.abandoned as usize, sweep.cursor);
+        if cursor == Number(0) {
+            break;
+        }
+    }
+    assert_eq!(swept, joined);
+    for partition in 0..PARTITIONS {
+        let batches = store.outbox_read(partition, None, 10_000).await.unwrap();
+        let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
+        if !ids.is_empty() {
+            store.outbox_ack(partition, &ids).await.unwrap();
+        }
+    }
+    let forgotten = later + daegi_store::WAITING_END_KEEP_MS;
+    while store.expire(epoch, &concert, forgotten).await.unwrap().more {}
+    let freed = full - used_memory(&store).await;
+    assert!(freed > SPACE / 2, "{freed} of {SPACE} bytes for {joined} tickets");
+    eventually(TTL, "joins work again", || async {
+        let joined = store.join(&concert, &[user("new")], &SETTINGS, forgotten).await;
+        joined.is_ok_and(|joined| matches!(joined[0], Joined::At { .. }))
+    })
+    .await;
+}
