@@ -283,9 +283,10 @@ impl RedisStore {
         number: Number,
         reason: EndReason,
         which: &str,
-        leave_cost_ms: Millis,
         now: Millis,
     ) -> Result<Closing> {
+        // Only a user who leaves pays for it; an order that is closed ends entries alone.
+        let leave_cost_ms = if which == "any" { self.leave_limit.cost_ms() } else { 0 };
         let mut script = self.on_line(id, |scripts| &scripts.close);
         script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
         script.arg(self.hold);

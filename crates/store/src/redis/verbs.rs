@@ -172,8 +172,7 @@ impl Store for RedisStore {
         number: Number,
         now: Millis,
     ) -> Result<Closing> {
-        let cost = self.leave_limit.cost_ms();
-        self.close(id, user, number, EndReason::Left, "any", cost, now).await
+        self.close(id, user, number, EndReason::Left, "any", now).await
     }
 
     async fn complete(
@@ -184,7 +183,7 @@ impl Store for RedisStore {
         reason: EndReason,
         now: Millis,
     ) -> Result<Closing> {
-        self.close(id, user, number, reason, "entered", 0, now).await
+        self.close(id, user, number, reason, "entered", now).await
     }
 
     async fn note_ended(
