@@ -73,8 +73,8 @@ pub trait Effect: Send + Sync + 'static {
         meanings: &[Self::Meaning],
     ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
 
-    /// From when on records count if a partition is read again, in unix milliseconds. `None` reads it
-    /// from its beginning, and a group without an offset is already there.
+    /// From when on records count if a partition is read again, in unix milliseconds; `None` reads it
+    /// from its beginning. A group without an offset reads from the beginning in either case.
     fn replay_from(&self) -> Option<u64> {
         None
     }

@@ -112,14 +112,14 @@ impl CatchUp {
         begun: &mut BTreeSet<i32>,
     ) -> Result<(), Missing> {
         // Nothing of a new assignment was taken yet: without an offset, it is at the beginning.
-        let since = work.effect().replay_from();
-        let is_new = !self.is_settled(partition) && since.is_none();
+        let is_new = !self.is_settled(partition);
         if is_new && fresh.is_none() {
             *fresh = Some(without_offset(consumer.clone()).await?);
         }
         let is_fresh = fresh.as_ref().is_some_and(|fresh| fresh.contains(&partition));
         if !(is_new && is_fresh) {
             let topic = work.topics().name(E::TOPIC).to_owned();
+            let since = work.effect().replay_from();
             go_back(consumer.clone(), topic, partition, since).await?;
             work.reads_again(partition);
             begun.insert(partition);

@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use metrics::gauge;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -261,12 +262,17 @@ impl<E: Effect> Dispatcher<E> {
     }
 
     /// A broker that is unavailable must not hold up the end; what it does not know is read again.
+    /// On a thread that the runtime does not wait for, because the commit blocks until it is answered and the
+    /// drop until the group knows.
     async fn close(self) {
-        // Both block: the commit until it is answered, the drop until the group knows.
-        let closed = tokio::task::spawn_blocking(move || {
+        let (done, closed) = oneshot::channel();
+        std::thread::spawn(move || {
             if let Err(error) = self.consumer.commit_consumer_state(CommitMode::Sync) {
                 tracing::debug!(%error, "nothing was committed at the end");
             }
+            drop(self);
+            // Sending fails only after the timeout.
+            let _ = done.send(());
         });
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, closed).await;
     }
