@@ -13,7 +13,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::{ItemId, Millis, Number, Ticket, UserId};
+use crate::{ItemId, MAX_CLOCK_LAG_MS, Millis, Number, Ticket, UserId};
 
 /// Everybody stands in the one lane there is; the bits are kept for priority lanes.
 const LANE: u8 = 0;
@@ -97,6 +97,11 @@ impl TicketKeys {
     /// [`Number::is_older_than`].
     pub fn is_too_old(&self, number: Number, now: Millis) -> bool {
         number.is_older_than(self.max_age, now)
+    }
+
+    /// When the oldest ticket that is not too old at `now` was issued, in Unix milliseconds.
+    pub fn oldest_issue(&self, now: Millis) -> Millis {
+        now.saturating_sub(self.max_age.saturating_add(MAX_CLOCK_LAG_MS))
     }
 
     /// Reads a token presented for `item` at `now`. Unlike [`TicketKeys::verify`], refuses tickets that

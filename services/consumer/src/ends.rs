@@ -1,16 +1,16 @@
 //! Tickets that ended before the store lost data.
 //!
 //! A store that lost data reclaims the number of every genuine token, also of one whose ticket had
-//! completed or left. daegi's own `token.closed` tells which ones had: the consumer reads what it says of
-//! the last [`REPLAY_MS`] whenever the store has no note that it was read, and the store keeps these numbers
-//! out. Otherwise it reads the topic without an effect, so that the group's offset stays at the end.
+//! completed or left. daegi's own `token.closed` has the ends: the consumer reads those of all tickets that
+//! may still be shown (`DAEGI_TICKET_MAX_AGE`) whenever the store has no note that it was read, and the store
+//! keeps these numbers out. Otherwise it reads the topic without an effect, so that the group's offset
+//! stays at the end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use daegi_domain::{
-    EndReason, ItemId, MAX_CLOCK_LAG_MS, Millis, Number, Ticket, TicketKeys, TokenClosed, Topic,
-    UserId,
+    EndReason, ItemId, Millis, Number, Ticket, TicketKeys, TokenClosed, Topic, UserId,
 };
 use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing, schema};
 use daegi_runtime::Clock;
@@ -20,10 +20,6 @@ use crate::ConsumerDeps;
 use crate::error::missing;
 use crate::orders::ITEM_COMES_BACK;
 use crate::replay::ReplayNotes;
-
-/// How far back ends are read: 24 h, which is the default of how old a ticket may be, and the lag of a
-/// line's counter behind the clock.
-pub const REPLAY_MS: Millis = 24 * 3_600_000 + MAX_CLOCK_LAG_MS;
 
 /// How many ends of one topic partition are noted in one replay. Each takes about 100 bytes of the store for an
 /// hour, so clients that join and leave all day must not fill a store that has restarted.
@@ -81,7 +77,7 @@ impl Ends {
     }
 
     fn oldest(&self) -> Millis {
-        self.clock.now_ms().saturating_sub(REPLAY_MS)
+        self.ticket_keys.oldest_issue(self.clock.now_ms())
     }
 
     fn replays(&self) -> MutexGuard<'_, BTreeMap<i32, Replay>> {
