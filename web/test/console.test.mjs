@@ -82,7 +82,8 @@ describe("the console", { skip: !path }, () => {
   });
 
   test("changes the quota, and the line moves", async () => {
-    const item = await line(40);
+    await world.quota(0);
+    const item = await line(40, { tokensPerTick: null });
     const person = await operator();
     const page = await signedIn(person);
     const row = page.getByRole("row").filter({ hasText: item });
@@ -103,6 +104,7 @@ describe("the console", { skip: !path }, () => {
     await entry.first().waitFor();
     await accessible(page, "the audit log");
     await person.end();
+    await world.quota(1);
   });
 
   test("one line: quota, capacity, stock, pause and reset, each seen at once", async () => {

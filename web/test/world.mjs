@@ -44,7 +44,7 @@ export class World {
     const world = await World.#new();
     world.args.push("--store", store, "--kafka", "off", "--admin-token", ADMIN, "--ticket-secrets", SECRET);
     world.args.push("--pass-key", PASS_KEY);
-    world.args.push("--tick-ms", "100", "--token-count-to-move", "0", "--lease-ms", "500", "--log", "warn");
+    world.args.push("--tick-ms", "100", "--token-count-to-move", "1", "--lease-ms", "500", "--log", "warn");
     await world.start();
     return world;
   }
@@ -88,9 +88,18 @@ export class World {
     return answer.json();
   }
 
-  /** Creates an item or sets its stock. */
+  /** Creates an item whose line stands until a policy says otherwise, or sets its stock. */
   async stock(item, remainCount, itemName = "Friday 8 pm concert") {
-    await this.admin("POST", `${item}/manually`, { itemName, remainCount, waitingQueueEnabled: true });
+    const { revision } = await this.admin("POST", `${item}/manually`, { itemName, remainCount, waitingQueueEnabled: true });
+    if (revision === 1) await this.policy(item, { tokensPerTick: 0 });
+  }
+
+  /** Sets the quota of all lines that have none of their own; 0 stops every line. */
+  async quota(tokenCountToMove) {
+    const headers = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
+    const body = JSON.stringify({ tokenCountToMove });
+    const answer = await fetch(`${this.internal}/internal/admin/v1/waiting-queue/token-count-to-move`, { method: "PUT", headers, body });
+    if (!answer.ok) throw new Error(`quota: ${answer.status} ${await answer.text()}`);
   }
 
   async policy(item, changes) {
