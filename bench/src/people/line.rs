@@ -54,7 +54,7 @@ impl Line {
         policy: &Policy,
     ) -> anyhow::Result<()> {
         let revision = store.item(&self.item).await?.context("no item")?.revision;
-        let changed = store.set_policy(&self.item, policy, revision).await?;
+        let changed = store.set_policy(&self.item, policy, revision, now()).await?;
         ensure!(matches!(changed, PolicyChange::Changed(_)), "{changed:?}");
         Ok(())
     }

@@ -31,6 +31,10 @@ pub struct Item {
     pub version: u64,
     /// Grows with every change of the item; what a change of policy is checked against.
     pub revision: u64,
+    /// When it was created, in Unix milliseconds; absent for items of releases without this field.
+    pub created_at: Option<Millis>,
+    /// When an operator or a product service changed it last; absent as above.
+    pub updated_at: Option<Millis>,
     /// The rules of its line.
     pub policy: Policy,
 }

@@ -57,6 +57,8 @@ mod tests {
             held_until: 0,
             version: 0,
             revision: 1,
+            created_at: None,
+            updated_at: None,
             policy: Policy::default(),
         }
     }

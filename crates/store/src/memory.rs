@@ -208,29 +208,30 @@ impl Store for MemoryStore {
         id: &ItemId,
         policy: &Policy,
         revision: u64,
+        now: Millis,
     ) -> Result<PolicyChange> {
         Ok(match self.rooms().line_mut(id) {
             None => PolicyChange::NotFound,
             Some(line) if line.item.revision != revision => PolicyChange::Conflict,
             Some(line) => {
                 line.item.policy = policy.clone();
-                PolicyChange::Changed(line.touched().into())
+                PolicyChange::Changed(line.touched(now).into())
             }
         })
     }
 
-    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
         Ok(self.rooms().line_mut(id).map(|line| {
             line.item.paused = paused;
             line.stopped |= paused;
-            line.touched()
+            line.touched(now)
         }))
     }
 
-    async fn reset(&self, id: &ItemId, _now: Millis) -> Result<Option<Item>> {
+    async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
         Ok(self.rooms().line_mut(id).map(|line| {
             line.restart();
-            line.touched()
+            line.touched(now)
         }))
     }
 

@@ -61,11 +61,16 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     }
 
     /// Replaces the policy of an item whose revision is still `revision`.
-    async fn set_policy(&self, id: &ItemId, policy: &Policy, revision: u64)
-    -> Result<PolicyChange>;
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        revision: u64,
+        now: Millis,
+    ) -> Result<PolicyChange>;
 
     /// Pauses or resumes admission; none if there is no such item.
-    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>>;
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>>;
 
     /// Ends the line: everybody who waits, returns or missed their turn is sent away
     /// ([`Standing::Restarted`]), the next number is the first of the new line. People inside

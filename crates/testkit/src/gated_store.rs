@@ -86,12 +86,18 @@ impl<G: Gate> Store for Gated<G> {
         gated!(self.item_ids())
     }
 
-    async fn set_policy(&self, id: &ItemId, policy: &Policy, rev: u64) -> Result<PolicyChange> {
-        gated!(self.set_policy(id, policy, rev))
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        rev: u64,
+        now: Millis,
+    ) -> Result<PolicyChange> {
+        gated!(self.set_policy(id, policy, rev, now))
     }
 
-    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
-        gated!(self.set_paused(id, paused))
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
+        gated!(self.set_paused(id, paused, now))
     }
 
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {

@@ -87,8 +87,9 @@ async fn open_line(room: &Room, id: &ItemId) -> Result<()> {
         version: None,
         policy: None,
     };
-    in_time("put_item", room.store.put_item(&change, room.clock.now_ms())).await?;
-    in_time("set_paused", room.store.set_paused(id, true)).await?;
+    let now = room.clock.now_ms();
+    in_time("put_item", room.store.put_item(&change, now)).await?;
+    in_time("set_paused", room.store.set_paused(id, true, now)).await?;
     Ok(())
 }
 

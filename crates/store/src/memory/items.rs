@@ -12,7 +12,7 @@ pub(super) fn put(
     now: Millis,
 ) -> Put {
     let Some(line) = lines.get_mut(&change.id) else {
-        let line = Line::new(created(change), run, now);
+        let line = Line::new(created(change, now), run, now);
         let item = line.item.clone();
         lines.insert(change.id.clone(), line);
         return Put::Created(item);
@@ -21,11 +21,11 @@ pub(super) fn put(
         return Put::Stale;
     }
     if line.removed {
-        let old = std::mem::replace(&mut line.item, created(change));
+        let old = std::mem::replace(&mut line.item, created(change, now));
         line.item.version = change.version.unwrap_or(old.version);
         line.item.revision = old.revision;
         line.reopen(run, now);
-        return Put::Created(line.touched());
+        return Put::Created(line.touched(now));
     }
     let item = &mut line.item;
     item.name = change.name.clone();
@@ -35,7 +35,7 @@ pub(super) fn put(
     if let Some(policy) = &change.policy {
         item.policy = policy.clone();
     }
-    Put::Updated(line.touched())
+    Put::Updated(line.touched(now))
 }
 
 pub(super) fn apply(
@@ -94,7 +94,7 @@ pub(super) fn remove(line: &mut Line) -> bool {
     true
 }
 
-fn created(change: &ItemChange) -> Item {
+fn created(change: &ItemChange, now: Millis) -> Item {
     Item {
         id: change.id.clone(),
         name: change.name.clone(),
@@ -106,6 +106,8 @@ fn created(change: &ItemChange) -> Item {
         held_until: 0,
         version: change.version.unwrap_or(0),
         revision: 1,
+        created_at: Some(now),
+        updated_at: Some(now),
         policy: change.policy.clone().unwrap_or_default(),
     }
 }
@@ -124,6 +126,8 @@ fn tombstone(id: &ItemId, version: u64, now: Millis) -> Line {
         held_until: 0,
         version,
         revision: 0,
+        created_at: None,
+        updated_at: None,
         policy: daegi_domain::Policy::default(),
     };
     // No number is given before it is opened again.

@@ -117,9 +117,10 @@ impl Line {
         }
     }
 
-    /// The item after a change.
-    pub(super) fn touched(&mut self) -> Item {
+    /// Records that the item was changed at `now`, and returns it.
+    pub(super) fn touched(&mut self, now: Millis) -> Item {
         self.item.revision += 1;
+        self.item.updated_at = Some(now);
         self.item.clone()
     }
 

@@ -8,7 +8,8 @@ use daegi_domain::StoreLimits;
 use super::{RedisStore, keys};
 use crate::{Memory, Refusal, Result, Store};
 
-/// How old the measurement may be. Joins of so long may go beyond a limit before it is noticed.
+/// How old the measurement may be while joins come. Joins of so long may go beyond a limit before it is
+/// noticed.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The limits of a store and the last measurement.
@@ -56,16 +57,20 @@ impl Capacity {
 }
 
 impl RedisStore {
-    /// Why new tickets are refused at the moment, if they are. Measures at most once per
-    /// [`REFRESH_INTERVAL`], however many joins come; a server that does not answer leaves the last
-    /// measurement as it is.
-    pub(super) async fn refusal_of_new(&self) -> Option<Refusal> {
+    /// Why new tickets are refused by the last measurement, if they are.
+    pub(super) fn refusal_of_new(&self) -> Option<Refusal> {
+        self.capacity.measured().refusal
+    }
+
+    /// Measures at most once per [`REFRESH_INTERVAL`], however many joins come. A server that does not
+    /// answer leaves the last measurement as it is. Joins run this beside their script, because two calls
+    /// in a row would double the time until a join fails while the server does not answer.
+    pub(super) async fn measure_if_due(&self) {
         if self.capacity.is_due()
             && let Ok((memory, waiting)) = tokio::try_join!(self.memory(), self.published_waiting())
         {
             self.capacity.measured().refusal = self.capacity.refusal(memory, waiting);
         }
-        self.capacity.measured().refusal
     }
 
     async fn published_waiting(&self) -> Result<u64> {

@@ -77,6 +77,8 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         held_until: maybe(&hash, "heldUntil")?.unwrap_or(0),
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
+        created_at: maybe(&hash, "createdAt")?,
+        updated_at: maybe(&hash, "updatedAt")?,
         policy: Policy {
             mode: if text("mode")? == "auto" { Mode::Auto } else { Mode::Always },
             tokens_per_tick: maybe(&hash, "tokensPerTick")?,

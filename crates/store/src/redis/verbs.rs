@@ -73,23 +73,26 @@ impl Store for RedisStore {
         id: &ItemId,
         policy: &Policy,
         revision: u64,
+        now: Millis,
     ) -> Result<PolicyChange> {
         let mut script = self.on_line(id, |scripts| &scripts.set_policy);
-        script.arg(revision);
+        script.arg(revision).arg(now);
         fields::policy(policy).iter().for_each(|(field, value)| {
             script.arg(*field).arg(value);
         });
         reply::policy_change(id, self.run(script).await?)
     }
 
-    async fn set_paused(&self, id: &ItemId, paused: bool) -> Result<Option<Item>> {
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
         let mut script = self.on_line(id, |scripts| &scripts.set_paused);
-        script.arg(u8::from(paused));
+        script.arg(u8::from(paused)).arg(now);
         fields::item(id, self.run(script).await?)
     }
 
-    async fn reset(&self, id: &ItemId, _now: Millis) -> Result<Option<Item>> {
-        fields::item(id, self.run(self.on_line(id, |scripts| &scripts.reset)).await?)
+    async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
+        let mut script = self.on_line(id, |scripts| &scripts.reset);
+        script.arg(now);
+        fields::item(id, self.run(script).await?)
     }
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
@@ -111,12 +114,13 @@ impl Store for RedisStore {
         let mut script = self.on_line(id, |scripts| &scripts.join);
         script.key(self.keys(id).slice(slice_of(now)));
         script.arg(now).arg(settings.token_count_to_move).arg(self.hold);
-        script.arg(reply::refusal_tag(self.refusal_of_new().await));
+        script.arg(reply::refusal_tag(self.refusal_of_new()));
         script.arg(self.capacity.limits.max_waiting);
         script.arg(self.leave_limit.cost_ms()).arg(LEAVE_WINDOW_MS);
         let crowd = Crowd::of(users);
         script.arg(&crowd.people);
-        Ok(crowd.hand_out(reply::joined(self.run(script).await?)?))
+        let (joined, ()) = tokio::join!(self.run(script), self.measure_if_due());
+        Ok(crowd.hand_out(reply::joined(joined?)?))
     }
 
     async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {

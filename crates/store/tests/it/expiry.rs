@@ -109,7 +109,7 @@ async fn who_is_let_in_anew_for_less_time_is_over_earlier_and_once() {
         complete(&store, &id, &kim, numbers[0], START).await;
         let brief = Policy { mode: Mode::Auto, pass_ttl_seconds: 60, ..Policy::default() };
         let revision = store.item(&id).await.unwrap().unwrap().revision;
-        store.set_policy(&id, &brief, revision).await.unwrap();
+        store.set_policy(&id, &brief, revision, START).await.unwrap();
         enter(&store, &id, std::slice::from_ref(&kim), START).await;
         // Both groups with kim are looked at in one call, the later one first met later.
         assert_eq!(over(store.expire(epoch, &id, END).await.unwrap()), (2, false), "{name}");

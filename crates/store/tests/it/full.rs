@@ -116,12 +116,12 @@ async fn a_full_redis_refuses_only_new_tickets() {
     assert!(store.sweep(epoch, &concert, Number(0), later).await.unwrap().abandoned > 0);
 
     // Operators and product services.
-    let paused = store.set_paused(&concert, true).await.unwrap().unwrap();
+    let paused = store.set_paused(&concert, true, later).await.unwrap().unwrap();
     assert!(paused.paused);
-    assert!(!store.set_paused(&concert, false).await.unwrap().unwrap().paused);
+    assert!(!store.set_paused(&concert, false, later).await.unwrap().unwrap().paused);
     let revision = store.item(&concert).await.unwrap().unwrap().revision;
     store
-        .set_policy(&concert, &Policy { max_active: Some(7), ..Policy::default() }, revision)
+        .set_policy(&concert, &Policy { max_active: Some(7), ..Policy::default() }, revision, later)
         .await
         .unwrap();
     assert_eq!(store.item(&concert).await.unwrap().unwrap().policy.max_active, Some(7));

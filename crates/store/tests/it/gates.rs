@@ -211,12 +211,12 @@ async fn absence_does_not_count_while_a_line_can_admit_no_ticket() {
         store.join(&id, &users(4), &SETTINGS, START).await.unwrap();
         let admit = async |quota, now| store.admit(epoch, &id, quota, 0, 100, now).await.unwrap();
         let sweep = async |now| store.sweep(epoch, &id, Number(0), now).await.unwrap().abandoned;
-        store.set_paused(&id, true).await.unwrap();
+        store.set_paused(&id, true, START).await.unwrap();
         let resumed = START + 390_000;
         for now in [START + 1_000, resumed] {
             assert_eq!((admit(0, now).await.missed, sweep(now).await), (0, 0), "{name}: paused");
         }
-        store.set_paused(&id, false).await.unwrap();
+        store.set_paused(&id, false, START).await.unwrap();
         assert_eq!(sweep(resumed).await, 0, "{name}: resumed");
         let first = admit(1, resumed + 1_000).await;
         assert_eq!((first.admitted, first.missed), (1, 0), "{name}: a full grace period");
@@ -238,7 +238,7 @@ async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
         let Joined::At { number, .. } = joined else { panic!("{name}: {joined:?}") };
         let missed = START + 90_000;
         assert_eq!(store.admit(epoch, &id, 1, 0, 100, missed).await.unwrap().missed, 1, "{name}");
-        store.set_paused(&id, true).await.unwrap();
+        store.set_paused(&id, true, START).await.unwrap();
         let now = missed + 400_000;
         assert_eq!(store.expire(epoch, &id, now).await.unwrap().abandoned, 0, "{name}");
         let standing = store.resolve(&id, &[(user("kim"), number)], now).await.unwrap()[0];

@@ -55,6 +55,32 @@ async fn numbers_are_dense_and_joining_again_keeps_the_place() {
 }
 
 #[tokio::test]
+async fn an_item_records_when_it_was_created_and_when_it_was_changed() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let id = item("concert");
+        let times = async || {
+            let item = store.item(&id).await.unwrap().unwrap();
+            (item.created_at.unwrap() - START, item.updated_at.unwrap() - START)
+        };
+        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+        assert_eq!(times().await, (0, 0), "{name}: created");
+        store.put_item(&change("concert", Policy::default()), START + 1).await.unwrap();
+        assert_eq!(times().await, (0, 1), "{name}: changed");
+        store.set_paused(&id, true, START + 2).await.unwrap();
+        assert_eq!(times().await, (0, 2), "{name}: paused");
+        let revision = store.item(&id).await.unwrap().unwrap().revision;
+        store.set_policy(&id, &Policy::default(), revision, START + 3).await.unwrap();
+        assert_eq!(times().await, (0, 3), "{name}: policy set");
+        store.reset(&id, START + 4).await.unwrap();
+        assert_eq!(times().await, (0, 4), "{name}: reset");
+        store.remove_item(&id).await.unwrap();
+        store.put_item(&change("concert", Policy::default()), START + 5).await.unwrap();
+        assert_eq!(times().await, (5, 5), "{name}: created again");
+    }
+}
+
+#[tokio::test]
 async fn a_sold_out_line_is_kept_and_goes_on_where_it_stopped() {
     let (stores, _server) = both().await;
     for (name, store) in stores {

@@ -99,7 +99,7 @@ async fn scripts_touch_only_the_keys_they_are_given() {
     call(&mut connection, &line_script!("note_ended"), &note).await.unwrap();
     let expire = ["7", now.as_str(), chunk, "concert", "45000"];
     call(&mut connection, &line_script!("expire"), &expire).await.unwrap();
-    call(&mut connection, &line_script!("reset"), &[]).await.unwrap();
+    call(&mut connection, &line_script!("reset"), &[&now]).await.unwrap();
 
     let given = keys();
     let found: Vec<String> = connection.keys("*").await.unwrap();

@@ -75,7 +75,7 @@ async fn an_eta_is_promised_only_while_the_line_moves() {
         ticket["position"] == 20 && ticket["etaSeconds"]["p50"].as_u64() == Some(10)
     })
     .await;
-    world.store.set_paused(&id("concert"), true).await.unwrap();
+    world.store.set_paused(&id("concert"), true, world.clock.now_ms()).await.unwrap();
     eventually(SOON, "no eta", async || {
         let ticket = world.poll("concert", last).await.json();
         ticket["lineState"] == "PAUSED" && ticket["etaSeconds"].is_null()

@@ -125,7 +125,7 @@ async fn set_paused(
     paused: bool,
 ) -> Answer<Json<ItemView>> {
     let before = ask(admin.store.item(&id)).await?;
-    let item = ask(admin.store.set_paused(&id, paused)).await?;
+    let item = ask(admin.store.set_paused(&id, paused, admin.clock.now_ms())).await?;
     let item = item.ok_or_else(|| AdminError::NoItem(id.clone()))?;
     let was = before.is_some_and(|before| before.paused);
     let change = (json!({ "paused": was }), json!({ "paused": paused }));

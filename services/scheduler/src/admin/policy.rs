@@ -37,7 +37,8 @@ async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Ans
         let before = ask(admin.store.item(id)).await?;
         let before = before.ok_or_else(|| AdminError::NoItem(id.clone()))?;
         let policy = merged(&before.policy, changes)?;
-        match ask(admin.store.set_policy(id, &policy, before.revision)).await? {
+        let now = admin.clock.now_ms();
+        match ask(admin.store.set_policy(id, &policy, before.revision, now)).await? {
             PolicyChange::Changed(item) => return Ok((before, *item)),
             PolicyChange::Conflict => {}
             PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),

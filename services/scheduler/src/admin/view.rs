@@ -1,7 +1,7 @@
 //! An item as operators see it.
 
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings};
+use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings, rfc3339};
 use daegi_store::Counts;
 use serde::Serialize;
 
@@ -17,6 +17,8 @@ pub(super) struct ItemView {
     paused: bool,
     version: u64,
     revision: u64,
+    created_at: Option<String>,
+    updated_at: Option<String>,
     pub(super) line_state: LineState,
     policy: Policy,
 }
@@ -39,6 +41,8 @@ impl ItemView {
             paused: item.paused,
             version: item.version,
             revision: item.revision,
+            created_at: item.created_at.map(rfc3339),
+            updated_at: item.updated_at.map(rfc3339),
             policy: item.policy,
         }
     }

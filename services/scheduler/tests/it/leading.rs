@@ -113,9 +113,9 @@ async fn only_one_of_two_leads_and_the_other_takes_over_when_it_ends() {
 async fn a_leader_that_the_store_refuses_steps_down_and_may_lead_again() {
     let store = fast_store().await;
     room::put(&*store, "concert", 10, None).await;
-    store.set_paused(&item("concert"), true).await.unwrap();
-    let settings = store.settings().await.unwrap();
     let now = Clock::system().now_ms();
+    store.set_paused(&item("concert"), true, now).await.unwrap();
+    let settings = store.settings().await.unwrap();
     store.join(&item("concert"), &[user("kim")], &settings, now).await.unwrap();
     let replica = Replica::start(&store);
     replica.leads().await;

@@ -81,10 +81,10 @@ async fn a_paused_line_keeps_its_people_and_goes_on_when_resumed() {
     let mut room = Room::open(1).await;
     room.put("concert", 100, "{}").await;
     let numbers = room.join("concert", &["kim", "lee"]).await;
-    room.store.set_paused(&item("concert"), true).await.unwrap();
+    room.store.set_paused(&item("concert"), true, room.clock.now_ms()).await.unwrap();
     assert_eq!(room.tick().await.admitted, 0);
     assert_eq!(room.counts("concert").await.waiting, 2);
-    room.store.set_paused(&item("concert"), false).await.unwrap();
+    room.store.set_paused(&item("concert"), false, room.clock.now_ms()).await.unwrap();
     assert_eq!(room.tick().await.admitted, 1);
     assert!(room.is_inside("concert", "kim", numbers[0]).await);
 }

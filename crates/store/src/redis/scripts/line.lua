@@ -463,9 +463,10 @@ local function restart()
   redis.call('UNLINK', WAITING, RETURNING, MISSED, MISSED_UNTIL, DEPARTED, BIRTHS)
 end
 
--- The item after a change, as HGETALL answers it.
-local function touched()
+-- Records that the item was changed at `now` (text), and returns it as HGETALL does.
+local function touched(now)
   redis.call('HINCRBY', ITEM, 'revision', 1)
+  redis.call('HSET', ITEM, 'updatedAt', now)
   return redis.call('HGETALL', ITEM)
 end
 

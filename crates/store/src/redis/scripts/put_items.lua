@@ -39,14 +39,14 @@ local function put(key, at)
 
   local creates = not stored_version or removed == '1'
   local words = {'id', ARGV[at], 'name', ARGV[at + 1], 'stock', ARGV[at + 2], 'enabled', ARGV[at + 3],
-    'revision', txt(tonumber(revision or '0') + 1)}
+    'revision', txt(tonumber(revision or '0') + 1), 'updatedAt', txt(now)}
   if version ~= '' then extend(words, {'version', version}, 1, 2)
   elseif not stored_version then extend(words, {'version', '0'}, 1, 2) end
   if ARGV[at + 5] ~= '' then
     extend(words, {'readOffset', ARGV[at + 5], 'readAt', ARGV[at + 6]}, 1, 4)
   end
   if creates then
-    extend(words, {'removed', '0'}, 1, 2)
+    extend(words, {'removed', '0', 'createdAt', txt(now)}, 1, 4)
     local line = line_from(tail, joined)
     extend(words, line, 1, #line)
     if not stored_version then extend(words, NEW, 1, #NEW) end

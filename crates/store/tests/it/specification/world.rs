@@ -121,7 +121,8 @@ impl<'a> World<'a> {
             | Op::Catalogue { .. }
             | Op::Policy { .. } => self.change_item(op).await,
             Op::Pause { item, paused } => {
-                both!(self, store => store.set_paused(&self.items[*item], *paused)).map(drop)
+                both!(self, store => store.set_paused(&self.items[*item], *paused, self.now))
+                    .map(drop)
             }
             Op::Reset { item } => {
                 both!(self, store => store.reset(&self.items[*item], self.now)).map(drop)
@@ -289,7 +290,7 @@ impl<'a> World<'a> {
                 let id = &self.items[*item];
                 let current = both!(self, store => store.item(id))?;
                 let revision = current.map_or(0, |item| item.revision) + u64::from(*outdated);
-                both!(self, store => store.set_policy(id, policy, revision)).map(drop)
+                both!(self, store => store.set_policy(id, policy, revision, self.now)).map(drop)
             }
             _ => Ok(()),
         }

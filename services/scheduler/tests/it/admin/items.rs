@@ -1,6 +1,6 @@
 //! Items: create, read, replace, remove, and the levers of a line.
 
-use daegi_domain::Policy;
+use daegi_domain::{Policy, rfc3339};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, ITEM, QUOTA};
@@ -18,7 +18,7 @@ async fn an_item_is_shown_whole() {
     let wanted = json!({
         "itemId": "concert", "itemName": "A concert", "remainCount": 100,
         "waitingQueueEnabled": true, "paused": false, "version": 0, "revision": 1,
-        "lineState": "OPEN", "policy": Policy::default(),
+        "createdAt": rfc3339(START), "updatedAt": rfc3339(START), "lineState": "OPEN", "policy": Policy::default(),
     });
     assert_eq!(desk.ok(200, "GET", ITEM, "").await, wanted);
     assert_eq!(desk.ok(200, "GET", ITEMS, "").await, json!({"items": [wanted]}));

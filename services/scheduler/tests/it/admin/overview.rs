@@ -33,7 +33,7 @@ async fn lines_are_searched_sorted_and_answered_in_parts() {
         room::put(&*desk.store, id, 50, None).await;
         join(&desk, id, people).await;
     }
-    desk.store.set_paused(&item("opera"), true).await.unwrap();
+    desk.store.set_paused(&item("opera"), true, 0).await.unwrap();
     let overview = desk.ok(200, "GET", "/overview", "").await;
     assert_eq!(ids(&overview), ["opera", "ballet", "match", "concert"], "most people first");
     assert_eq!((&overview["matching"], &overview["totals"]["lines"]), (&json!(4), &json!(4)));
