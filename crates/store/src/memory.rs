@@ -9,7 +9,7 @@
 //! | `memory/people.rs` | join, resolve, leave, complete |
 //! | `memory/leader.rs` | admit, expire, sweep |
 //! | `memory/recovery.rs` | numbers that were lost |
-//! | `memory/generation.rs` | how a loss of data is told from a new store |
+//! | `memory/generation.rs` | how a loss of data is distinguished from a new store |
 //! | `memory/outbox.rs` | events on their way out |
 //! | `memory/board.rs` | what operators changed, what processes say about themselves |
 

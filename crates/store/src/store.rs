@@ -180,7 +180,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Lets in up to `quota` people, at most [`crate::CHUNK`] at a time: those who came back
     /// first, then from the frontier. Pauses while the partition's outbox holds `outbox_max`
-    /// admissions, and marks the line as held. Each person let in has one event. Calls with the same `now` are one round; a round
+    /// admissions, and marks the line as held. Each admission has one event. Calls with the same `now` are one round; a round
     /// that begins less than `spacing` after the last one lets nobody in, whoever led then.
     async fn admit(
         &self,

@@ -97,7 +97,7 @@ impl Rooms {
     }
 }
 
-/// Ends a step: who was let in by it is grouped, and its events are written.
+/// Ends a step: groups the tickets it admitted and writes its events.
 pub(super) fn write_down(line: &mut Line, outbox: &mut Outbox, written: Written) {
     line.entered.group(&written.activated);
     outbox.write(&line.item.id, written);

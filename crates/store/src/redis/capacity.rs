@@ -34,7 +34,7 @@ impl Capacity {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the measurement is too old. The first caller that is told so refreshes it; the others
+    /// Whether the measurement is too old. The first caller that gets `true` refreshes it; the others
     /// use the old one meanwhile.
     fn is_due(&self) -> bool {
         let mut measured = self.measured();
