@@ -1,84 +1,100 @@
-# The front door for people and for CI. `make help` lists what there is.
+# Entry points for developers and CI. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test fuzz chaos chaos-bugs soak bench bench-kafka k6 manifests docs images page lint audit fmt tools
+.PHONY: help run kafka test histories compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
+	page tools chaos-bugs
 
-help: ## what there is
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-run: ## the whole waiting room in one process, no set-up
+run: ## the whole waiting room in one process, without setup
 	cargo run --release
 
 kafka: ## a real Kafka broker on loopback; prints how to use it
 	@infra/kafka/broker.sh
 
-test: tools ## every suite, against real Redis and Kafka; installs what it needs
+test: deps ## all suites against real Redis and Kafka; installs what they need
 	cargo test --workspace --locked
 	web/test.sh
 	sdk/test.sh
 	infra/test.sh
 
+compose-test: ## docker-compose.yml in real containers, killed and replaced under load; starts an engine where none runs: FULL=1
+	infra/compose/test.sh
+
+cluster-test: ## the chart in a real Kubernetes: restarts, upgrade, autoscaler; builds one from Go modules the first time (25 min)
+	infra/cluster/test.sh
+
+histories: ## random histories of new seeds on Redis against the specification: SECONDS=60
+	@infra/tools/redis.sh
+	DAEGI_HISTORIES_SECONDS=$(or $(SECONDS),60) cargo test --locked -p daegi-store --test it -- --nocapture redis_agrees_with_the_specification
+
 fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
 	cargo build --locked -p daegi
-	services/daegi/fuzz.sh
+	infra/fuzz/run.sh
 
 CHAOS_BINARIES = -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-chaos
 
-chaos: tools ## breaks a fleet while people wait and judges it: SEED=1 SECONDS=180 PEOPLE=5000 REDIS=one|sentinel|cluster
+chaos: deps ## injects faults into a fleet under load and checks its history: SEED=1 SECONDS=180 PEOPLE=5000 REDIS=one|sentinel|cluster
 	cargo build --locked $(CHAOS_BINARIES)
 	$(or $(CARGO_TARGET_DIR),target)/debug/daegi-chaos run --seed $(or $(SEED),1) --seconds $(or $(SECONDS),180) --people $(or $(PEOPLE),5000) --redis $(or $(REDIS),one)
 
-chaos-bugs: tools ## plants bugs and shows that the verdict turns red: BUGS="no-fence"
-	chaos/bugs/show.sh $(BUGS)
+chaos-mutants: deps ## applies each patch of tools/chaos/mutants and fails unless the checker finds a violation: MUTANTS="no-fence"
+	tools/chaos/mutants/run.sh $(or $(MUTANTS),$(BUGS))
 
-soak: tools ## an evening without faults, nothing may grow: MINUTES=10 RATE=2000 (requests per second)
+soak: deps ## constant load without faults; memory and keys must not grow: MINUTES=10 RATE=2000 (requests per second)
 	cargo build --release --locked $(CHAOS_BINARIES)
 	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
-bench: ## polls, joins, admissions, open connections beside a bare handler: a table, and a picture in docs/bench
+bench: ## cold start, polls, joins, admissions and open connections against a baseline handler: a table, JSON and SVG in docs/bench
 	@infra/tools/redis.sh
-	@infra/tools/packages.sh wrk wrk "the bench has no load"
-	@infra/tools/packages.sh valgrind valgrind "instructions are not counted"
-	@infra/tools/packages.sh bpftrace bpftrace "nobody times single scripts"
+	@infra/tools/packages.sh wrk wrk "the bench has no load generator"
+	@infra/tools/packages.sh valgrind valgrind "instructions of scripts are not counted"
 	cargo build --release --locked -p daegi-bench -p daegi-api
-	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench people --json docs/bench/people.json --svg docs/bench/people.svg $(BENCH_ARGS)
+	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench api --json docs/bench/api.json --svg docs/bench/api.svg $(BENCH_ARGS)
 
-k6: ## a spike that judges fairness, end to end: K6="sale.js fleet" runs another script or the fleet
+k6: ## k6 spike test with fairness checks: K6="sale.js fleet" runs another script or the fleet
 	cargo build --release --locked -p daegi -p daegi-api -p daegi-scheduler
 	k6/run.sh $(or $(K6),spike.js)
 
-# Quick starts matter to tests, speed to a benchmark: KAFKA_OPTS come after the broker's own options.
-bench-kafka: tools ## relay and item sync beside a bare producer and consumer
+# The broker script optimizes for a quick start. KAFKA_OPTS come after its options and override them.
+bench-kafka: deps ## the rate of the relay with a real broker
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
-manifests: ## render infra/k8s anew, after a change of the chart
+manifests: ## render infra/k8s after a change of the chart
 	@infra/tools/ship.sh
 	cd infra/check && PATH=$$PATH:../../target/ship/bin go test -run Manifests -update .
 
-docs: ## write docs/CONFIGURATION.md anew, after a change of the options
+docs: ## generate docs/CONFIGURATION.md after a change of the options
 	cargo build --locked -p daegi -p daegi-api
 	cd infra/check && BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -run Configuration ./docs -update
 
-images: ## the commands of every stage of the Dockerfile, run without Docker in a clean directory: PROFILE=dev is faster
+images: ## run the commands of each Dockerfile stage without Docker in a clean directory: PROFILE=dev is faster
 	infra/docker/rehearse.sh
 
-page: ## bundle the waiting page and the console anew, after a change in web/ or sdk/
+web: ## bundle the waiting page and the console after a change in web/ or sdk/
 	@infra/tools/node.sh
 	npm run --silent build
 
-lint: ## formatting, clippy and docs, warnings are errors
+lint: ## formatting, clippy and rustdoc; warnings are errors
 	cargo fmt --all -- --check
+	infra/tools/words.sh
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-audit: ## known vulnerabilities, licences and sources of everything that is shipped
+audit: ## check vulnerabilities, licences and sources of all dependencies
 	infra/tools/audit.sh
 
 fmt: ## format everything
 	cargo fmt --all
 
-tools: ## what the tests need beside cargo
+deps: ## install what the tests need besides cargo
 	@infra/tools/redis.sh
 	@infra/kafka/tools.sh
 	@infra/tools/node.sh
 	@infra/tools/browser.sh
 	@infra/tools/ship.sh
+
+# Former names, kept for one release.
+page: web
+tools: deps
+chaos-bugs: chaos-mutants

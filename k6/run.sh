@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a k6 script against a waiting room of its own and ends both. Where it fails, the logs stay, and their ends are shown.
+# Starts daegi, runs a k6 script against it and stops both. After a failure it keeps the logs and prints their ends.
 #   k6/run.sh SCRIPT [one|fleet] [k6 options…]
-# one (default): the all-in-one binary, no server needed. fleet: two api pods and two schedulers on a Redis of their own.
+# one (default): the all-in-one binary, no server needed. fleet: two api pods and two schedulers on their own Redis.
 set -euo pipefail
 
 script=$1 shape=${2:-one}
@@ -20,12 +20,12 @@ stop() {
     rm -rf "$logs"
   else
     tail -n 20 "$logs"/*.log >&2 || true
-    echo "all logs are in $logs" >&2
+    echo "logs: $logs" >&2
   fi
 }
 trap stop EXIT
 
-# A port nobody listens on now; a taken one is told by whoever gets it.
+# A port that is free now; the process that binds it reports a conflict.
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 start() { # name, command…

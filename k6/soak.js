@@ -1,24 +1,23 @@
-// An ordinary long evening: RATE (20) people per second come for MINUTES (10), wait their turn, stay inside for about a
-// second and go. A rush every half minute, five seconds' worth of people at once, fills the room. The line neither
-// grows nor forgets, and the last minute is as quick as the first. A VU plays up to 100 people per second, in a line of its
-// own, so that each line is judged as a whole.
+// Constant load: RATE (20) users per second for MINUTES (10) join, wait, complete about 1 s after their admission and end. Every 30 s the
+// users of 5 s arrive together and fill the entry set. The line must not grow or lose users, and latency must not rise. A VU simulates up to
+// 100 users per second in its own line, so that each line is checked as a whole.
 //
 //   k6 run -e DAEGI_ADMIN_TOKEN=… [-e RATE=200 -e MINUTES=120] k6/soak.js
-import { Judge, accountedFor, fair } from './lib/judge.js';
-import { waitFor } from './lib/person.js';
-import { close, complete, open, sleep } from './lib/room.js';
+import { Checker, finished, thresholds } from './lib/checker.js';
+import { waitFor } from './lib/virtual-user.js';
+import { close, complete, open, sleep } from './lib/client.js';
 
 const RATE = Number(__ENV.RATE || 20);
 const MINUTES = Number(__ENV.MINUTES || 10);
 const LINES = Math.ceil(RATE / 100);
-/// People per second in one line, and how many of them may be inside.
-const PACE = RATE / LINES;
-const ROOM = Math.ceil(PACE * 3);
+/// Users per second in one line, and its maximum number of entries.
+const LINE_RATE = RATE / LINES;
+const CAPACITY = Math.ceil(LINE_RATE * 3);
 const [RUSH_EVERY, RUSH] = [30, 5];
 
 export const options = {
   scenarios: { lines: { executor: 'per-vu-iterations', vus: LINES, iterations: 1, maxDuration: `${MINUTES + 5}m` } },
-  thresholds: fair(LINES, {
+  thresholds: thresholds(LINES, {
     'http_req_duration{name:join}': [`p(99)<${__ENV.JOIN_P99_MS || 1000}`],
     'http_req_duration{name:poll}': [`p(99)<${__ENV.POLL_P99_MS || 500}`],
   }),
@@ -30,42 +29,42 @@ export function setup() {
   return { run: Date.now() };
 }
 
-async function person(judge, item, user) {
-  const ticket = await waitFor(judge, item, user);
+async function virtualUser(checker, item, user) {
+  const ticket = await waitFor(checker, item, user);
   if (!ticket || ticket.status !== 'ENTERABLE') return false;
   await sleep(500 + 1000 * Math.random());
   return complete(item, ticket.token);
 }
 
-/// Calls `come` for everybody, at the moment they come.
-async function arrivals(come) {
-  const [end, pause] = [Date.now() + MINUTES * 60_000, (1000 * RUSH_EVERY) / (PACE * (RUSH_EVERY - RUSH))];
+/// Calls `start` for each arrival.
+async function arrivals(start) {
+  const [end, pause] = [Date.now() + MINUTES * 60_000, (1000 * RUSH_EVERY) / (LINE_RATE * (RUSH_EVERY - RUSH))];
   for (let rush = 0; Date.now() < end; ) {
     if (Date.now() >= rush) {
-      for (let many = 0; many < PACE * RUSH; many += 1) come();
+      for (let count = 0; count < LINE_RATE * RUSH; count += 1) start();
       rush = Date.now() + RUSH_EVERY * 1000;
     }
     await sleep(pause * (0.5 + Math.random()));
-    come();
+    start();
   }
 }
 
 export default async function ({ run }) {
   const item = `soak-${run}-${__VU}`;
-  // More per tick than there is room for: it is the room that limits a rush.
-  open(item, 1_000_000_000, { tokensPerTick: ROOM * 2, maxActive: ROOM, passTtlSeconds: 600, guard: 'online' });
-  const judge = new Judge();
-  let going = true;
-  const watching = judge.watch(item, () => ROOM, () => going);
+  // The quota exceeds the capacity, so that the capacity limits a rush.
+  open(item, 1_000_000_000, { tokensPerTick: CAPACITY * 2, maxActive: CAPACITY, passTtlSeconds: 600, guard: 'online' });
+  const checker = new Checker();
+  let running = true;
+  const watch = checker.watch(item, () => CAPACITY, () => running);
   const people = [];
-  await arrivals(() => people.push(person(judge, item, `person-${people.length}`)));
-  const accounted = await accountedFor(people);
-  going = false;
-  await watching;
-  judge.settle(people.length, accounted, Infinity, 0);
-  judge.dense();
-  judge.empty(item);
-  console.log(`${item}: ${accounted} of ${people.length} people accounted for`);
+  await arrivals(() => people.push(virtualUser(checker, item, `person-${people.length}`)));
+  const finishedUsers = await finished(people);
+  running = false;
+  await watch;
+  checker.checkEnd(people.length, finishedUsers, Infinity, 0);
+  checker.checkDense();
+  checker.checkEmpty(item);
+  console.log(`${item}: ${finishedUsers} of ${people.length} users finished`);
   close(item);
-  judge.verdict();
+  checker.verdict();
 }

@@ -1,4 +1,4 @@
-// Chromium, and what every page in it is watched for.
+// Chromium, with checks that apply to every page.
 
 import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const NAMES = ["chromium", "chromium-browser", "google-chrome"];
 
-/** Where Chromium is; null, loudly, where it is not. In CI that is a failure. */
+/** Returns the path of Chromium, or null with a message if it is missing. Fails in CI. */
 export function chromiumPath(what = "the waiting page") {
   for (const folder of (process.env.PATH ?? "").split(delimiter)) {
     for (const name of NAMES) {
@@ -32,26 +32,26 @@ export async function launch(path) {
 }
 
 /**
- * A person's browser. Everything its pages ask for and complain about is kept: at the end nothing
- * may have left the origins it was given, and no policy may have been broken.
+ * A browser context. It records all requests and errors: at the end, no request may have gone to another origin, and no
+ * content security policy may have been violated.
  */
-export class Visitor {
-  static async of(browser, origins, options = {}) {
-    const visitor = new Visitor();
-    visitor.origins = origins;
-    visitor.asked = [];
-    visitor.complaints = [];
-    visitor.context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", viewport: { width: 1024, height: 800 }, ...options });
-    visitor.context.setDefaultTimeout(20_000);
-    visitor.context.on("request", (request) => visitor.asked.push(request.url()));
-    visitor.context.on("console", (message) => visitor.#hear(message));
-    visitor.context.on("weberror", (error) => visitor.complaints.push(String(error.error())));
-    return visitor;
+export class BrowserSession {
+  static async open(browser, origins, options = {}) {
+    const session = new BrowserSession();
+    session.origins = origins;
+    session.requests = [];
+    session.errors = [];
+    session.context = await browser.newContext({ locale: "en-US", reducedMotion: "reduce", viewport: { width: 1024, height: 800 }, ...options });
+    session.context.setDefaultTimeout(20_000);
+    session.context.on("request", (request) => session.requests.push(request.url()));
+    session.context.on("console", (message) => session.#onConsole(message));
+    session.context.on("weberror", (error) => session.errors.push(String(error.error())));
+    return session;
   }
 
-  #hear(message) {
+  #onConsole(message) {
     const text = message.text();
-    if (/Content Security Policy|Refused to/i.test(text)) this.complaints.push(text);
+    if (/Content Security Policy|Refused to/i.test(text)) this.errors.push(text);
   }
 
   async open(address) {
@@ -62,14 +62,14 @@ export class Visitor {
 
   async end() {
     await this.context.close();
-    const foreign = this.asked.filter((url) => !url.startsWith("data:") && !this.origins.includes(new URL(url).origin));
+    const foreign = this.requests.filter((url) => !url.startsWith("data:") && !this.origins.includes(new URL(url).origin));
     assert.deepEqual(foreign, [], "no request leaves the origin");
-    assert.deepEqual(this.complaints, [], "no policy is broken and nothing is thrown");
+    assert.deepEqual(this.errors, [], "no policy is broken and nothing is thrown");
   }
 }
 
-/** That axe finds nothing serious. Its script is put in by the debugger: the page's own policy holds. */
-export async function accessible(page, scene) {
+/** Asserts that axe finds nothing serious. The debugger injects its script, so that the page's policy stays active. */
+export async function expectAccessible(page, screen) {
   const { readFile } = await import("node:fs/promises");
   const session = await page.context().newCDPSession(page);
   await session.send("Runtime.evaluate", { expression: await readFile(AXE, "utf8") });
@@ -80,22 +80,20 @@ export async function accessible(page, scene) {
   });
   const violations = JSON.parse(result.value);
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
-  assert.deepEqual(told, [], `${scene} can be used by everybody`);
+  const violationsFound = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
+  assert.deepEqual(violationsFound, [], `${screen} is accessible`);
 }
 
-export const scene = (page) => page.locator("#scene").getAttribute("data-scene");
-
-/** Waits until the page shows a scene. */
-export async function shows(page, kind) {
-  await page.locator(`#scene[data-scene="${kind}"]`).waitFor({ state: "attached" });
+/** Waits until the page shows a screen. */
+export async function expectScreen(page, kind) {
+  await page.locator(`#screen[data-screen="${kind}"]`).waitFor({ state: "attached" });
 }
 
 export async function position(page) {
   return Number((await page.locator("#position").textContent())?.replaceAll(",", ""));
 }
 
-/** Waits until the page shows this place. */
-export async function at(page, place) {
+/** Waits until the page shows this position. */
+export async function expectPosition(page, place) {
   await page.locator("#position").filter({ hasText: new RegExp(`^${place}$`) }).waitFor();
 }

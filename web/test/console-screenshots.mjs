@@ -2,15 +2,15 @@
 // `node web/test/console-screenshots.mjs [folder]`. Takes some five minutes: lines need a past to be drawn.
 
 import { fileURLToPath } from "node:url";
-import { chromiumPath, launch, Visitor } from "./browser.mjs";
-import { ADMIN, World } from "./world.mjs";
+import { chromiumPath, launch, BrowserSession } from "./browser.mjs";
+import { ADMIN, DaegiProcess } from "./daegi.mjs";
 
 const folder = process.argv[2] ?? fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
 const PAST_MS = Number(process.env.PAST_MS ?? 280_000);
 const DESK = { viewport: { width: 1280, height: 900 } };
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
 
-const [browser, world] = await Promise.all([launch(chromiumPath()), World.demo()]);
+const [browser, daegi] = await Promise.all([launch(chromiumPath()), DaegiProcess.demo()]);
 const began = Date.now();
 
 /** Lines beside that of the demo, so that there is something to search. */
@@ -22,17 +22,17 @@ const OTHERS = [
   ["museum", "Museum late night", 400, 12, { mode: "auto" }],
 ];
 for (const [id, name, stock, people, policy] of OTHERS) {
-  await world.stock(id, Math.max(1, stock), name);
-  await world.policy(id, { graceSeconds: 0, passTtlSeconds: 1200, ...policy });
-  await world.crowd(id, people);
-  if (stock === 0) await world.stock(id, 0, name);
+  await daegi.stock(id, Math.max(1, stock), name);
+  await daegi.policy(id, { graceSeconds: 0, passTtlSeconds: 1200, ...policy });
+  await daegi.joinOthers(id, people);
+  if (stock === 0) await daegi.stock(id, 0, name);
 }
-await world.admin("POST", "opera/pause");
+await daegi.admin("POST", "opera/pause");
 
 async function picture(name, place, options, prepare) {
-  const person = await Visitor.of(browser, [world.internal, world.origin], options);
-  const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
-  await page.goto(`${world.internal}/admin/${place}`);
+  const person = await BrowserSession.open(browser, [daegi.internal, daegi.origin], options);
+  const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
+  await page.goto(`${daegi.internal}/admin/${place}`);
   await page.locator(place === "#/" ? "main .lines" : "header.line").waitFor();
   await prepare?.(page);
   await page.waitForTimeout(4000);
@@ -40,8 +40,8 @@ async function picture(name, place, options, prepare) {
   await person.context.close();
 }
 
-const shop = await Visitor.of(browser, [world.origin], PHONE);
-const window = await shop.open(`${world.origin}/shop`);
+const shop = await BrowserSession.open(browser, [daegi.origin], PHONE);
+const window = await shop.open(`${daegi.origin}/shop`);
 await window.waitForTimeout(2500);
 await window.screenshot({ path: `${folder}/shop.png` });
 await shop.context.close();
@@ -49,7 +49,7 @@ await shop.context.close();
 // Somebody changes something now and then.
 const kim = { authorization: `Bearer ${ADMIN}`, "x-operator": "Kim", "content-type": "application/json" };
 const change = (path, method, body) =>
-  fetch(`${world.internal}/internal/admin/v1/${path}`, { method, headers: kim, body: JSON.stringify(body) });
+  fetch(`${daegi.internal}/internal/admin/v1/${path}`, { method, headers: kim, body: JSON.stringify(body) });
 await change("waiting-item/concert/policy", "PATCH", { maxActive: 24 });
 await new Promise((later) => setTimeout(later, PAST_MS / 2));
 await change("waiting-item/concert/policy", "PATCH", { maxActive: 20 });
@@ -64,4 +64,4 @@ await picture("console-phone-line", "#/line/concert", PHONE);
 await picture("console-korean", "#/line/concert", { ...DESK, locale: "ko-KR" });
 
 await browser.close();
-await world.end();
+await daegi.end();

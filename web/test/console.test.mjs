@@ -2,53 +2,53 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { accessible, chromiumPath, launch, Visitor } from "./browser.mjs";
-import { ADMIN, eventually, World } from "./world.mjs";
+import { expectAccessible, chromiumPath, launch, BrowserSession } from "./browser.mjs";
+import { ADMIN, eventually, DaegiProcess } from "./daegi.mjs";
 
 const path = chromiumPath("the console");
-let [browser, world] = [];
+let [browser, daegi] = [];
 let items = 0;
 
 /** An item of a test's own, with people in its line. */
 async function line(people, policy = {}, name = "Friday 8 pm concert") {
   const item = `item-${++items}`;
-  await world.stock(item, 1000, name);
-  await world.policy(item, { graceSeconds: 0, ...policy });
-  await world.crowd(item, people);
+  await daegi.stock(item, 1000, name);
+  await daegi.policy(item, { graceSeconds: 0, ...policy });
+  await daegi.joinOthers(item, people);
   return item;
 }
 
-const operator = (options) => Visitor.of(browser, [world.internal], options);
+const operator = (options) => BrowserSession.open(browser, [daegi.internal], options);
 const figure = (page, id) => async () => Number((await page.locator(`#${id}`).textContent()).replaceAll(",", ""));
 const becomes = async (what, read, wanted) => eventually(what, async () => (await read()) === wanted);
 
 /** The console, signed in as somebody. */
 async function signedIn(person, place = "") {
-  const page = await person.open(`${world.internal}/admin/`);
+  const page = await person.open(`${daegi.internal}/admin/`);
   await page.getByLabel("Admin token").fill(ADMIN);
   await page.getByLabel("Your name").fill("Kim 김");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Sign out" }).waitFor();
-  if (place) await page.goto(`${world.internal}/admin/#${place}`);
+  if (place) await page.goto(`${daegi.internal}/admin/#${place}`);
   return page;
 }
 
 describe("the console", { skip: !path }, () => {
   before(async () => {
-    [browser, world] = await Promise.all([launch(path), World.open()]);
+    [browser, daegi] = await Promise.all([launch(path), DaegiProcess.open()]);
   });
   after(async () => {
     await browser?.close();
-    await world?.end();
+    await daegi?.end();
   });
 
   test("opens for the token only, and forgets it with the session", async () => {
     const person = await operator();
-    const page = await person.open(`${world.internal}/admin`);
+    const page = await person.open(`${daegi.internal}/admin`);
     await page.getByLabel("Admin token").fill("guess");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").filter({ hasText: "not the admin token" }).waitFor();
-    await accessible(page, "signing in");
+    await expectAccessible(page, "signing in");
     await page.getByLabel("Admin token").fill(ADMIN);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "For every line" }).waitFor();
@@ -57,7 +57,7 @@ describe("the console", { skip: !path }, () => {
     await page.getByLabel("Admin token").waitFor();
     await page.reload();
     await page.getByLabel("Admin token").waitFor();
-    await page.goto(`${world.internal}/admin/#token=${ADMIN}`);
+    await page.goto(`${daegi.internal}/admin/#token=${ADMIN}`);
     await page.reload();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
     assert.equal(new URL(page.url()).hash, "", "the token does not stay in the address");
@@ -76,13 +76,13 @@ describe("the console", { skip: !path }, () => {
       drawn.observe(document, { childList: true, subtree: true });
     };
     await person.context.addInitScript(goAtOnce, `/line/${item}`);
-    const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
+    const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
     await page.getByRole("heading", { level: 1, name: "Hamlet" }).waitFor();
     await person.end();
   });
 
   test("changes the quota, and the line moves", async () => {
-    await world.quota(0);
+    await daegi.quota(0);
     const item = await line(40, { tokensPerTick: null });
     const person = await operator();
     const page = await signedIn(person);
@@ -93,18 +93,18 @@ describe("the console", { skip: !path }, () => {
     await quota.press("Enter");
     await page.getByRole("status").filter({ hasText: "Let in per tick is now 2." }).waitFor();
     await row.getByText("Open").waitFor();
-    await eventually("the line is empty", async () => (await world.line(item)).waitingCount === 0);
+    await eventually("the line is empty", async () => (await daegi.line(item)).waitingCount === 0);
     await row.locator("td.strong").filter({ hasText: /^0$/ }).waitFor();
-    assert.equal((await world.line(item)).enteredCount, 40);
+    assert.equal((await daegi.line(item)).enteredCount, 40);
     await quota.fill("0");
     await page.getByRole("button", { name: "Set" }).first().click();
     await row.getByText("Paused").waitFor();
     await page.getByRole("link", { name: "Audit log" }).click();
     const entry = page.getByRole("row").filter({ hasText: "Kim 김" }).filter({ hasText: "tokenCountToMove 2" });
     await entry.first().waitFor();
-    await accessible(page, "the audit log");
+    await expectAccessible(page, "the audit log");
     await person.end();
-    await world.quota(1);
+    await daegi.quota(1);
   });
 
   test("one line: quota, capacity, stock, pause and reset, each seen at once", async () => {
@@ -125,12 +125,12 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("button", { name: "Resume" }).waitFor();
     await set("Stock", "777");
     await becomes("the stock is set", stock, 777);
-    await eventually("people are told, too", async () => (await world.line(item)).lineState === "PAUSED");
+    await eventually("people are told, too", async () => (await daegi.line(item)).lineState === "PAUSED");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     await page.getByRole("button", { name: "Reset…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    assert.equal((await world.line(item)).waitingCount, 25, "nobody was sent away");
+    assert.equal((await daegi.line(item)).waitingCount, 25, "nobody was sent away");
     await page.getByRole("button", { name: "Reset…" }).click();
     await page.getByRole("button", { name: "Send 25 people away" }).click();
     await becomes("the line is empty", waiting, 0);
@@ -152,7 +152,7 @@ describe("the console", { skip: !path }, () => {
     await rules.getByLabel("Joining again").selectOption("requeue");
     await rules.getByRole("button", { name: "Save" }).click();
     await page.getByRole("status").filter({ hasText: "Rules saved." }).waitFor();
-    const { policy } = await world.admin("GET", item);
+    const { policy } = await daegi.admin("GET", item);
     assert.deepEqual([policy.passTtlSeconds, policy.onRejoin, policy.graceSeconds], [90, "requeue", 0]);
     await person.end();
   });
@@ -182,13 +182,13 @@ describe("the console", { skip: !path }, () => {
     assert.equal(await lasts.inputValue(), "95");
     await rules.getByRole("button", { name: "Save" }).click();
     await eventually("both are saved", async () => {
-      const { policy } = await world.admin("GET", item);
+      const { policy } = await daegi.admin("GET", item);
       return policy.passTtlSeconds === 95 && policy.graceSeconds === 20;
     });
     await quota.fill("3");
     await saving(() => quota.press("Enter"), () => quota.fill("4"), "Let in per tick is now 3.");
     assert.equal(await quota.inputValue(), "4");
-    assert.equal((await world.admin("GET", item)).policy.tokensPerTick, 3);
+    assert.equal((await daegi.admin("GET", item)).policy.tokensPerTick, 3);
     await person.end();
   });
 
@@ -201,7 +201,7 @@ describe("the console", { skip: !path }, () => {
     await open.click();
     await toast("Line closed. Nobody can join.");
     await page.locator("header.line").getByText("Closed").waitFor();
-    await accessible(page, "a toast with an undo");
+    await expectAccessible(page, "a toast with an undo");
     await page.getByRole("button", { name: "Undo" }).click();
     await toast("Line open. People can join.");
     await eventually("the line is open", () => open.isChecked());
@@ -226,19 +226,19 @@ describe("the console", { skip: !path }, () => {
     await form.getByRole("alert").filter({ hasText: "more than 6 KB" }).waitFor();
     await form.getByLabel("Logo").setInputFiles(picture(6000));
     await form.getByRole("img", { name: "The logo now" }).waitFor();
-    await accessible(page, "the look of a page");
+    await expectAccessible(page, "the look of a page");
     await form.getByRole("button", { name: "Save" }).click();
     await page.getByRole("status").filter({ hasText: "Waiting page saved." }).waitFor();
-    const { policy } = await world.admin("GET", item);
+    const { policy } = await daegi.admin("GET", item);
     assert.deepEqual([policy.page.title, policy.page.message, policy.page.accent], ["The Opera", "Doors open at seven.", "#7a1f5c"]);
     assert.match(policy.page.logo, /^data:image\/png;base64,/);
-    const shown = await (await fetch(`${world.origin}/wait/${item}`)).text();
+    const shown = await (await fetch(`${daegi.origin}/wait/${item}`)).text();
     assert.ok(shown.includes("The Opera") && shown.includes("Doors open at seven.") && shown.includes(policy.page.logo));
     await form.getByRole("button", { name: "Remove the logo" }).click();
     await form.getByLabel("A colour of its own").uncheck();
     await form.getByRole("button", { name: "Save" }).click();
     await eventually("logo and colour are gone", async () => {
-      const { page } = (await world.admin("GET", item)).policy;
+      const { page } = (await daegi.admin("GET", item)).policy;
       return page.logo === null && page.accent === null && page.title === "The Opera";
     });
     await person.end();
@@ -253,7 +253,7 @@ describe("the console", { skip: !path }, () => {
     await drawn.waitFor();
     await page.getByRole("button", { name: "30 min" }).click();
     await page.locator(".chart canvas").first().waitFor();
-    await accessible(page, "a line");
+    await expectAccessible(page, "a line");
     await person.end();
   });
 
@@ -270,7 +270,7 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("searchbox").fill("opera");
     await page.getByRole("row").filter({ hasText: "The Opera" }).waitFor();
     await eventually("only that one is shown", async () => (await page.locator(".lines tbody tr").count()) === 1);
-    await accessible(page, "the lines");
+    await expectAccessible(page, "the lines");
     await page.getByRole("link", { name: "The Opera" }).click();
     await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
     await person.end();
@@ -279,9 +279,9 @@ describe("the console", { skip: !path }, () => {
   test("a thousand lines are paged and searched, and the page holds fifty", async () => {
     const ids = Array.from({ length: 1000 }, (_, nth) => `many-${String(nth).padStart(4, "0")}`);
     for (let from = 0; from < ids.length; from += 50) {
-      await Promise.all(ids.slice(from, from + 50).map((id) => world.stock(id, 10, `One of many ${id}`)));
+      await Promise.all(ids.slice(from, from + 50).map((id) => daegi.stock(id, 10, `One of many ${id}`)));
     }
-    await world.crowd("many-0777", 30);
+    await daegi.joinOthers("many-0777", 30);
     const person = await operator();
     const page = await signedIn(person);
     const rows = page.locator(".lines tbody tr");
@@ -300,14 +300,14 @@ describe("the console", { skip: !path }, () => {
     const item = await line(3);
     for (const options of [{ locale: "ko-KR" }, { viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }]) {
       const person = await operator(options);
-      const page = await person.open(`${world.internal}/admin/#token=${ADMIN}`);
+      const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
       if (options.locale) await page.getByRole("button", { name: "로그아웃" }).waitFor();
       for (const place of ["#/", `#/line/${item}`]) {
-        await page.goto(`${world.internal}/admin/${place}`);
+        await page.goto(`${daegi.internal}/admin/${place}`);
         await page.locator("main .figures").waitFor();
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
         assert.ok(!wide, `${place} does not scroll sideways: ${JSON.stringify(options)}`);
-        await accessible(page, `${place} ${JSON.stringify(options)}`);
+        await expectAccessible(page, `${place} ${JSON.stringify(options)}`);
       }
       await person.end();
     }
@@ -316,9 +316,9 @@ describe("the console", { skip: !path }, () => {
   test("says so while the server is away, and goes on afterwards", async () => {
     const person = await operator();
     const page = await signedIn(person);
-    await world.end();
+    await daegi.end();
     await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor();
-    await world.start();
+    await daegi.start();
     await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor({ state: "hidden" });
     await person.end();
   });

@@ -2,36 +2,36 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { accessible, chromiumPath, launch, Visitor } from "./browser.mjs";
-import { ADMIN, World } from "./world.mjs";
+import { expectAccessible, chromiumPath, launch, BrowserSession } from "./browser.mjs";
+import { ADMIN, DaegiProcess } from "./daegi.mjs";
 
 const path = chromiumPath("the demo shop");
-let [browser, world] = [];
+let [browser, daegi] = [];
 
 describe("the demo shop", { skip: !path }, () => {
   before(async () => {
-    [browser, world] = await Promise.all([launch(path), World.demo()]);
+    [browser, daegi] = await Promise.all([launch(path), DaegiProcess.demo()]);
   });
   after(async () => {
     await browser?.close();
-    await world?.end();
+    await daegi?.end();
   });
 
   test("one click, a line that counts down, a pass, a ticket; and the console sees it all", { timeout: 120_000 }, async () => {
-    const person = await Visitor.of(browser, [world.origin]);
-    const page = await person.open(`${world.origin}/shop`);
+    const person = await BrowserSession.open(browser, [daegi.origin]);
+    const page = await person.open(`${daegi.origin}/shop`);
     await page.locator("#left").filter({ hasText: /^\d+$/ }).waitFor();
-    await accessible(page, "the shop");
+    await expectAccessible(page, "the shop");
     await page.getByRole("link", { name: "Buy a ticket" }).click();
     await page.waitForURL(/\/wait\/concert$/);
     await page.locator("#position").filter({ hasText: /\d/ }).waitFor({ state: "attached" });
     // The line lets in some three people per second, and most of the crowd comes later.
     await page.waitForURL(/\/shop\/checkout\?pass=/, { timeout: 50_000 });
     await page.getByRole("heading", { name: "Your turn" }).waitFor();
-    await accessible(page, "the checkout");
+    await expectAccessible(page, "the checkout");
     await page.getByRole("button", { name: "Pay" }).click();
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
-    await accessible(page, "the thanks");
+    await expectAccessible(page, "the thanks");
     const left = Number(await page.locator("#left").textContent());
     assert.ok(left < 500, `${left} are left`);
     const order = page.url();
@@ -40,8 +40,8 @@ describe("the demo shop", { skip: !path }, () => {
     assert.equal(page.url(), order, "a reload buys nothing");
     await person.end();
 
-    const operator = await Visitor.of(browser, [world.internal]);
-    const console = await operator.open(`${world.internal}/admin/#token=${ADMIN}`);
+    const operator = await BrowserSession.open(browser, [daegi.internal]);
+    const console = await operator.open(`${daegi.internal}/admin/#token=${ADMIN}`);
     await console.getByRole("link", { name: "Friday 8 pm concert" }).click();
     await console.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [\d.]+, Completed [\d.]+$/ }).waitFor();
     await console.getByRole("link", { name: "Lines" }).click();
@@ -50,23 +50,23 @@ describe("the demo shop", { skip: !path }, () => {
   });
 
   test("speaks Korean to whoever reads it best", async () => {
-    const person = await Visitor.of(browser, [world.origin], { locale: "ko-KR" });
-    const page = await person.open(`${world.origin}/shop`);
+    const person = await BrowserSession.open(browser, [daegi.origin], { locale: "ko-KR" });
+    const page = await person.open(`${daegi.origin}/shop`);
     await page.getByRole("link", { name: "표 사기" }).waitFor();
     await page.locator("#crowd").filter({ hasText: /\d+명이 (다음 표를 )?기다립니다/ }).waitFor();
-    await accessible(page, "the shop in Korean");
+    await expectAccessible(page, "the shop in Korean");
     await person.end();
   });
 
   test("nobody gets to the till without a pass", async () => {
-    const person = await Visitor.of(browser, [world.origin]);
+    const person = await BrowserSession.open(browser, [daegi.origin]);
     for (const address of ["/shop/checkout", "/shop/checkout?pass=made-up"]) {
-      const page = await person.open(`${world.origin}${address}`);
+      const page = await person.open(`${daegi.origin}${address}`);
       await page.getByRole("heading", { name: "One after the other" }).waitFor();
-      await accessible(page, address);
+      await expectAccessible(page, address);
     }
     await person.end();
-    const bought = await fetch(`${world.origin}/shop/buy?pass=made-up`, { method: "POST", redirect: "manual" });
+    const bought = await fetch(`${daegi.origin}/shop/buy?pass=made-up`, { method: "POST", redirect: "manual" });
     assert.equal(bought.status, 401);
   });
 });

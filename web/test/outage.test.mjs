@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { at, chromiumPath, launch, Visitor } from "./browser.mjs";
-import { redis, World } from "./world.mjs";
+import { expectPosition, chromiumPath, launch, BrowserSession } from "./browser.mjs";
+import { redis, DaegiProcess } from "./daegi.mjs";
 
 const path = chromiumPath();
-let [browser, store, world] = [];
+let [browser, store, daegi] = [];
 
 describe("the waiting page and a server that dies", { skip: !path }, () => {
   before(async () => {
@@ -14,29 +14,29 @@ describe("the waiting page and a server that dies", { skip: !path }, () => {
     const line = "REDIS-SERVER IS MISSING: the page was not tested with a server that dies.";
     if (!store && process.env.CI === "true") throw new Error(line);
     if (!store) return console.log(line);
-    [browser, world] = await Promise.all([launch(path), World.open(store.url)]);
+    [browser, daegi] = await Promise.all([launch(path), DaegiProcess.open(store.url)]);
   });
   after(async () => {
     await browser?.close();
-    await world?.end();
+    await daegi?.end();
     store?.end();
   });
 
   for (const signal of ["SIGKILL", "SIGTERM"]) {
     test(`${signal}: that is shown, and the place is the same afterwards`, async (context) => {
-      if (!world) return context.skip("no redis-server");
+      if (!daegi) return context.skip("no redis-server");
       const item = `concert-${signal.toLowerCase()}`;
-      await world.stock(item, 100);
-      await world.crowd(item, 2);
-      const person = await Visitor.of(browser, [world.origin]);
-      const page = await person.open(world.page(item));
-      await at(page, 3);
-      await world.end(signal);
+      await daegi.stock(item, 100);
+      await daegi.joinOthers(item, 2);
+      const person = await BrowserSession.open(browser, [daegi.origin]);
+      const page = await person.open(daegi.page(item));
+      await expectPosition(page, 3);
+      await daegi.end(signal);
       await page.locator("#lost").waitFor({ state: "visible" });
-      await world.start();
+      await daegi.start();
       await page.locator("#lost").waitFor({ state: "hidden" });
-      await at(page, 3);
-      assert.equal((await world.line(item)).waitingCount, 3, "nobody took a second place");
+      await expectPosition(page, 3);
+      assert.equal((await daegi.line(item)).waitingCount, 3, "nobody took a second place");
       await person.end();
     });
   }

@@ -1,31 +1,31 @@
 // Takes the pictures in docs/screenshots: `node web/test/screenshots.mjs [folder]`.
 
 import { fileURLToPath } from "node:url";
-import { chromiumPath, launch, shows, Visitor } from "./browser.mjs";
+import { chromiumPath, launch, expectScreen, BrowserSession } from "./browser.mjs";
 import { Shop } from "./shop.mjs";
-import { World } from "./world.mjs";
+import { DaegiProcess } from "./daegi.mjs";
 
 const folder = process.argv[2] ?? fileURLToPath(new URL("../../docs/screenshots", import.meta.url));
 const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
 const DESK = { viewport: { width: 1100, height: 760 }, deviceScaleFactor: 1 };
 
-const [browser, world, shop] = await Promise.all([launch(chromiumPath()), World.open(), Shop.open()]);
+const [browser, daegi, shop] = await Promise.all([launch(chromiumPath()), DaegiProcess.open(), Shop.open()]);
 
 /** A line of this many, with one in the middle who looks. */
 async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, kind = "waiting", ...options }) {
   const item = name;
   const title = options.locale === "ko-KR" ? "금요일 저녁 8시 콘서트" : "Friday 8 pm concert";
-  await world.stock(item, 5000, title);
-  await world.policy(item, { tokensPerTick: 1, maxActive: 1, entryUrl: shop.entryUrl, ...policy });
-  await world.crowd(item, ahead + 1);
-  const person = await Visitor.of(browser, [world.origin, shop.origin], { ...PHONE, ...options });
-  const page = await person.open(world.page(item));
+  await daegi.stock(item, 5000, title);
+  await daegi.policy(item, { tokensPerTick: 1, maxActive: 1, entryUrl: shop.entryUrl, ...policy });
+  await daegi.joinOthers(item, ahead + 1);
+  const person = await BrowserSession.open(browser, [daegi.origin, shop.origin], { ...PHONE, ...options });
+  const page = await person.open(daegi.page(item));
   if (options.javaScriptEnabled === false) await page.getByRole("button").click();
-  else await shows(page, kind === "turn" ? "turn" : "waiting");
-  await world.crowd(item, behind);
+  else await expectScreen(page, kind === "turn" ? "turn" : "waiting");
+  await daegi.joinOthers(item, behind);
   await meanwhile?.(item, page);
   if (options.javaScriptEnabled === false) await page.reload();
-  else await shows(page, kind);
+  else await expectScreen(page, kind);
   await page.waitForTimeout(kind === "turn" ? 900 : 6500);
   await page.screenshot({ path: `${folder}/${name}.png` });
   await person.context.close();
@@ -33,10 +33,10 @@ async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, ki
 
 /** A line that has moved for a while, so that there is a time to tell. */
 const moving = async (item) => {
-  await world.policy(item, { tokensPerTick: 1, maxActive: 20 });
+  await daegi.policy(item, { tokensPerTick: 1, maxActive: 20 });
 };
-const pause = (item) => world.admin("POST", `${item}/pause`);
-const sellOut = (item) => world.stock(item, 0);
+const pause = (item) => daegi.admin("POST", `${item}/pause`);
+const sellOut = (item) => daegi.stock(item, 0);
 
 await picture("page-light", { ...DESK, ahead: 60, behind: 32, meanwhile: moving });
 await picture("page-dark", { ...DESK, ahead: 60, behind: 32, meanwhile: moving, colorScheme: "dark" });
@@ -49,5 +49,5 @@ await picture("page-no-script", { ahead: 20, javaScriptEnabled: false });
 await picture("page-own-look", { ahead: 60, behind: 9, meanwhile: moving, policy: { page: { accent: "#7a2e8e", title: "Moonlight Festival" } } });
 
 await browser.close();
-await world.end();
+await daegi.end();
 shop.end();

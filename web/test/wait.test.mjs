@@ -2,42 +2,42 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { accessible, at, chromiumPath, launch, shows, Visitor } from "./browser.mjs";
+import { expectAccessible, expectPosition, chromiumPath, launch, expectScreen, BrowserSession } from "./browser.mjs";
 import { Shop } from "./shop.mjs";
-import { eventually, World } from "./world.mjs";
+import { eventually, DaegiProcess } from "./daegi.mjs";
 
 const path = chromiumPath();
-let [browser, world, shop] = [];
+let [browser, daegi, shop] = [];
 let items = 0;
 
 /** An item of a test's own, with people in its line. */
 async function line(people, policy = {}) {
   const item = `item-${++items}`;
-  await world.stock(item, 1000);
-  await world.policy(item, { entryUrl: shop.entryUrl, ...policy });
-  await world.crowd(item, people);
+  await daegi.stock(item, 1000);
+  await daegi.policy(item, { entryUrl: shop.entryUrl, ...policy });
+  await daegi.joinOthers(item, people);
   return item;
 }
 
-const visitor = (options) => Visitor.of(browser, [world.origin], options);
-const customer = (options) => Visitor.of(browser, [world.origin, shop.origin], options);
+const visitor = (options) => BrowserSession.open(browser, [daegi.origin], options);
+const customer = (options) => BrowserSession.open(browser, [daegi.origin, shop.origin], options);
 const told = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
 
 describe("the waiting page", { skip: !path }, () => {
   before(async () => {
-    [browser, world, shop] = await Promise.all([launch(path), World.open(), Shop.open()]);
+    [browser, daegi, shop] = await Promise.all([launch(path), DaegiProcess.open(), Shop.open()]);
   });
   after(async () => {
     await browser?.close();
-    await world?.end();
+    await daegi?.end();
     shop?.end();
   });
 
   test("joins, counts down and goes to the shop with a pass that verifies", async () => {
     const item = await line(6, { tokensPerTick: 1, maxActive: 1 });
     const person = await customer();
-    const page = await person.open(world.page(item));
-    await at(page, 6);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 6);
     assert.match(await page.title(), /^No\. 6 · Friday 8 pm concert$/);
     assert.equal(await page.locator("#ahead").textContent(), "5");
     assert.equal(await page.locator("#behind").textContent(), "0");
@@ -50,10 +50,10 @@ describe("the waiting page", { skip: !path }, () => {
         ]);
       new MutationObserver(note).observe(document.getElementById("place"), { subtree: true, childList: true, attributes: true });
     });
-    await world.policy(item, { maxActive: 3 });
-    await at(page, 4);
-    await world.policy(item, { maxActive: null });
-    await shows(page, "turn");
+    await daegi.policy(item, { maxActive: 3 });
+    await expectPosition(page, 4);
+    await daegi.policy(item, { maxActive: null });
+    await expectScreen(page, "turn");
     const seen = await page.evaluate(() => globalThis.seen);
     for (let next = 1; next < seen.length; next++) {
       assert.ok(seen[next][0] <= seen[next - 1][0], "nobody overtakes");
@@ -64,76 +64,76 @@ describe("the waiting page", { skip: !path }, () => {
     assert.match(await page.locator("#countdown").textContent(), /^(10:0[01]|9:\d\d)$/);
     await page.waitForURL(`${shop.origin}/enter?**`);
     const pass = shop.passes.at(-1);
-    const claims = await shop.claims(pass, world.origin);
+    const claims = await shop.claims(pass, daegi.origin);
     assert.equal(claims.aud, item);
-    assert.equal((await world.verify(item, pass)).valid, true);
+    assert.equal((await daegi.verify(item, pass)).valid, true);
     await person.end();
   });
 
   test("a reload, a reopened tab and a second tab show the same place", async () => {
     const item = await line(3);
     const person = await visitor();
-    const first = await person.open(world.page(item));
-    await at(first, 4);
+    const first = await person.open(daegi.page(item));
+    await expectPosition(first, 4);
     const token = () => first.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
     const mine = await token();
     await first.reload();
-    await at(first, 4);
-    const second = await person.open(world.page(item));
-    await at(second, 4);
+    await expectPosition(first, 4);
+    const second = await person.open(daegi.page(item));
+    await expectPosition(second, 4);
     await first.close();
-    const third = await person.open(world.page(item));
-    await at(third, 4);
+    const third = await person.open(daegi.page(item));
+    await expectPosition(third, 4);
     assert.equal(await second.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`), mine);
-    assert.equal((await world.line(item)).waitingCount, 4, "and nobody took a second one");
+    assert.equal((await daegi.line(item)).waitingCount, 4, "and nobody took a second one");
     await person.end();
   });
 
   test("paused and sold out are told, and the line goes on", async () => {
     const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
     const person = await visitor();
-    const page = await person.open(world.page(item));
-    await shows(page, "waiting");
-    await world.admin("POST", `${item}/pause`);
+    const page = await person.open(daegi.page(item));
+    await expectScreen(page, "waiting");
+    await daegi.admin("POST", `${item}/pause`);
     await told(page, "The line is paused");
-    await shows(page, "still");
-    await accessible(page, "a paused line");
-    await world.stock(item, 0);
+    await expectScreen(page, "still");
+    await expectAccessible(page, "a paused line");
+    await daegi.stock(item, 0);
     await told(page, "Sold out");
     assert.match(await page.locator("#text").textContent(), /You keep your place/);
-    await world.stock(item, 1000);
-    await world.admin("POST", `${item}/resume`);
-    await shows(page, "waiting");
+    await daegi.stock(item, 1000);
+    await daegi.admin("POST", `${item}/resume`);
+    await expectScreen(page, "waiting");
     await person.end();
   });
 
   test("who comes to a sold-out line joins by itself when there is more", async () => {
     const item = await line(0);
-    await world.stock(item, 0);
+    await daegi.stock(item, 0);
     const person = await visitor();
-    const page = await person.open(world.page(item));
+    const page = await person.open(daegi.page(item));
     await told(page, "Sold out");
-    await accessible(page, "sold out");
-    await world.stock(item, 5);
-    await at(page, 1);
+    await expectAccessible(page, "sold out");
+    await daegi.stock(item, 5);
+    await expectPosition(page, 1);
     await person.end();
   });
 
   test("a page at a closed line does not join again until the line opens", async () => {
     const item = await line(0);
-    await world.admin("POST", `${item}/manually`, { itemName: "Friday 8 pm concert", remainCount: 5, waitingQueueEnabled: false });
+    await daegi.admin("POST", `${item}/manually`, { itemName: "Friday 8 pm concert", remainCount: 5, waitingQueueEnabled: false });
     const person = await visitor();
     const [joins, looks] = [[], []];
     person.context.on("request", (request) => {
       if (!request.url().endsWith("/waiting-queue")) return;
       (request.method() === "POST" ? joins : looks).push(request.url());
     });
-    const page = await person.open(world.page(item));
+    const page = await person.open(daegi.page(item));
     await told(page, "The line is closed");
-    await accessible(page, "a closed line");
+    await expectAccessible(page, "a closed line");
     await eventually("the page looks at the line", async () => looks.length >= 2, 30_000);
     assert.equal(joins.length, 1);
-    await world.stock(item, 5);
+    await daegi.stock(item, 5);
     await page.locator("#position").filter({ hasText: /^1$/ }).waitFor({ timeout: 30_000 });
     assert.equal(joins.length, 2);
     await person.end();
@@ -152,7 +152,7 @@ describe("the waiting page", { skip: !path }, () => {
         const body = JSON.stringify({ code, status, detail: code });
         const refuse = (route) => (route.request().method() === "POST" ? route.fulfill({ status, body, headers: { "retry-after": "5" } }) : route.continue());
         await person.context.route("**/waiting-queue", refuse);
-        const page = await person.open(world.page(item));
+        const page = await person.open(daegi.page(item));
         await told(page, headline);
         assert.ok(await page.locator("#text").textContent());
         await person.end();
@@ -163,29 +163,29 @@ describe("the waiting page", { skip: !path }, () => {
   test("the operator's message is there the whole time, and a change comes within 2 s", async () => {
     const item = await line(1, { page: { message: "Doors open at seven." } });
     const person = await customer();
-    const page = await person.open(world.page(item));
+    const page = await person.open(daegi.page(item));
     const message = page.locator("#message");
-    await at(page, 2);
+    await expectPosition(page, 2);
     assert.equal(await message.textContent(), "Doors open at seven.");
-    await accessible(page, "a message");
+    await expectAccessible(page, "a message");
     const takes = async (text) => {
       const began = Date.now();
-      await world.policy(item, { page: { message: text } });
+      await daegi.policy(item, { page: { message: text } });
       await message.filter({ hasText: text }).waitFor();
       const took = Date.now() - began;
       assert.ok(took < 2_000, `${took} ms`);
     };
     await takes("Doors open at eight.");
-    await world.admin("POST", `${item}/pause`);
+    await daegi.admin("POST", `${item}/pause`);
     await told(page, "The line is paused");
     await message.filter({ hasText: "Doors open at eight." }).waitFor();
     await takes("<b>Sorry</b>, a short break.");
-    await world.policy(item, { page: { message: null } });
+    await daegi.policy(item, { page: { message: null } });
     await message.waitFor({ state: "hidden" });
     await takes("Almost there.");
-    await world.policy(item, { tokensPerTick: 2 });
-    await world.admin("POST", `${item}/resume`);
-    await shows(page, "turn");
+    await daegi.policy(item, { tokensPerTick: 2 });
+    await daegi.admin("POST", `${item}/resume`);
+    await expectScreen(page, "turn");
     assert.ok(await message.isVisible(), "also when it is the person's turn");
     await person.end();
   });
@@ -194,9 +194,9 @@ describe("the waiting page", { skip: !path }, () => {
     const item = await line(1);
     const person = await visitor();
     await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
-    const page = await person.open(world.page(item));
-    await at(page, 2);
-    await world.policy(item, { page: { message: "A short break." } });
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 2);
+    await daegi.policy(item, { page: { message: "A short break." } });
     await page.locator("#message").filter({ hasText: "A short break." }).waitFor({ timeout: 60_000 });
     await person.end();
   });
@@ -210,25 +210,25 @@ describe("the waiting page", { skip: !path }, () => {
     });
     for (const over of ["requestfailed", "requestfinished"]) person.context.on(over, (request) => streams.delete(request));
     const tabs = [];
-    for (let n = 0; n < 8; n++) tabs.push(await person.open(world.page(item)));
-    for (const tab of tabs) await at(tab, 4);
+    for (let n = 0; n < 8; n++) tabs.push(await person.open(daegi.page(item)));
+    for (const tab of tabs) await expectPosition(tab, 4);
     assert.equal(streams.size, 1, "one stream for all of them");
-    assert.equal((await world.line(item)).waitingCount, 4, "and one place");
-    await world.admin("POST", `${item}/pause`);
+    assert.equal((await daegi.line(item)).waitingCount, 4, "and one place");
+    await daegi.admin("POST", `${item}/pause`);
     for (const tab of tabs) await told(tab, "The line is paused");
     const [leader] = streams.values();
     await leader.close();
     const others = tabs.filter((tab) => tab !== leader);
     await eventually("another tab has a stream", async () => [...streams.values()].filter((tab) => tab !== leader).length === 1);
-    await world.admin("POST", `${item}/resume`);
-    await world.policy(item, { page: { message: "Here we go." }, tokensPerTick: 1, maxActive: 1 });
+    await daegi.admin("POST", `${item}/resume`);
+    await daegi.policy(item, { page: { message: "Here we go." }, tokensPerTick: 1, maxActive: 1 });
     for (const tab of others) {
-      await at(tab, 3);
+      await expectPosition(tab, 3);
       await tab.locator("#message").filter({ hasText: "Here we go." }).waitFor();
     }
-    await world.admin("POST", `${item}/reset`);
-    for (const tab of others) await at(tab, 1);
-    assert.equal((await world.line(item)).waitingCount, 1, "they join once after a reset");
+    await daegi.admin("POST", `${item}/reset`);
+    for (const tab of others) await expectPosition(tab, 1);
+    assert.equal((await daegi.line(item)).waitingCount, 1, "they join once after a reset");
     await person.end();
   });
 
@@ -236,10 +236,10 @@ describe("the waiting page", { skip: !path }, () => {
     const item = await line(1);
     const person = await visitor();
     // A tab that has the lock, such as one that a phone has suspended.
-    const suspended = await person.open(world.page(item));
-    await at(suspended, 2);
+    const suspended = await person.open(daegi.page(item));
+    await expectPosition(suspended, 2);
     const token = await suspended.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
-    await suspended.goto(`${world.origin}/openapi.json`);
+    await suspended.goto(`${daegi.origin}/openapi.json`);
     await suspended.evaluate((name) => new Promise((held) => {
       const forEver = () => {
         held();
@@ -248,39 +248,39 @@ describe("the waiting page", { skip: !path }, () => {
       // Another tab steals it, which rejects.
       navigator.locks.request(name, { steal: true }, forEver).catch(() => {});
     }), `daegi:follow:${token}`);
-    const page = await person.open(world.page(item));
-    await at(page, 2);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 2);
     await person.end();
   });
 
   test("leaving asks first, works by keyboard, and joining again begins at the end", async () => {
     const item = await line(1);
     const person = await visitor();
-    const page = await person.open(world.page(item));
-    await at(page, 2);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 2);
     await page.locator("#leave").focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog", { name: "Leave the line?" }).waitFor();
-    await accessible(page, "the question");
+    await expectAccessible(page, "the question");
     await page.keyboard.press("Escape");
-    await at(page, 2);
+    await expectPosition(page, 2);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Leave", exact: true }).click();
     await told(page, "You left the line");
-    await accessible(page, "an end");
-    await world.crowd(item, 1);
+    await expectAccessible(page, "an end");
+    await daegi.joinOthers(item, 1);
     await page.getByRole("button", { name: "Join again" }).click();
-    await at(page, 3);
+    await expectPosition(page, 3);
     await person.end();
   });
 
   test("a line that is started anew is joined again, and that is said", async () => {
     const item = await line(2);
     const person = await visitor();
-    const page = await person.open(world.page(item));
-    await at(page, 3);
-    await world.admin("POST", `${item}/reset`);
-    await at(page, 1);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 3);
+    await daegi.admin("POST", `${item}/reset`);
+    await expectPosition(page, 1);
     await page.getByText("The line was started anew").waitFor();
     await person.end();
   });
@@ -289,9 +289,9 @@ describe("the waiting page", { skip: !path }, () => {
     const item = await line(1);
     const person = await customer();
     await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
-    const page = await person.open(world.page(item));
-    await at(page, 2);
-    await world.policy(item, { tokensPerTick: 1 });
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 2);
+    await daegi.policy(item, { tokensPerTick: 1 });
     await page.waitForURL(`${shop.origin}/enter?**`);
     await person.end();
   });
@@ -299,13 +299,13 @@ describe("the waiting page", { skip: !path }, () => {
   test("whoever comes back from the shop is offered the way, not sent again", async () => {
     const item = await line(0, { tokensPerTick: 1 });
     const person = await customer();
-    const page = await person.open(world.page(item));
+    const page = await person.open(daegi.page(item));
     await page.waitForURL(`${shop.origin}/enter?**`);
-    await page.goto(world.page(item));
-    await shows(page, "turn");
+    await page.goto(daegi.page(item));
+    await expectScreen(page, "turn");
     const enter = page.getByRole("link", { name: "Continue" });
     assert.ok((await enter.getAttribute("href")).startsWith(shop.origin));
-    await accessible(page, "the turn");
+    await expectAccessible(page, "the turn");
     await enter.click();
     await page.waitForURL(`${shop.origin}/enter?**`);
     await person.end();
@@ -314,16 +314,16 @@ describe("the waiting page", { skip: !path }, () => {
   test("without scripts a person joins, waits and gets in", async () => {
     const item = await line(1);
     const person = await customer({ javaScriptEnabled: false });
-    const page = await person.open(world.page(item));
+    const page = await person.open(daegi.page(item));
     await told(page, "Friday 8 pm concert");
     await page.getByRole("button", { name: "Join the line" }).click();
     await told(page, "The line is paused");
     assert.equal(await page.locator(".still strong").textContent(), "2");
     await page.reload();
     assert.equal(await page.locator(".still strong").textContent(), "2");
-    await world.policy(item, { tokensPerTick: 2 });
+    await daegi.policy(item, { tokensPerTick: 2 });
     await page.waitForURL(`${shop.origin}/enter?**`, { timeout: 30_000 });
-    assert.equal((await world.verify(item, shop.passes.at(-1))).valid, true);
+    assert.equal((await daegi.verify(item, shop.passes.at(-1))).valid, true);
     await person.end();
   });
 
@@ -334,9 +334,9 @@ describe("the waiting page", { skip: !path }, () => {
   ]) {
     test(`a person who reads ${locale} reads "${headline}"`, async () => {
       const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
-      await world.crowd(item, 1);
+      await daegi.joinOthers(item, 1);
       const person = await visitor({ locale });
-      const page = await person.open(world.page(item));
+      const page = await person.open(daegi.page(item));
       await told(page, headline);
       assert.equal(await page.locator("html").getAttribute("lang"), locale === "ko-KR" ? "ko" : "en");
       await person.end();
@@ -347,11 +347,11 @@ describe("the waiting page", { skip: !path }, () => {
     test(`a phone shows all of it, in ${colorScheme}`, async () => {
       const item = await line(2);
       const person = await visitor({ viewport: { width: 390, height: 844 }, colorScheme, isMobile: true });
-      const page = await person.open(world.page(item));
-      await at(page, 3);
+      const page = await person.open(daegi.page(item));
+      await expectPosition(page, 3);
       const [wide, high] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
       assert.ok(wide <= 390 && high <= 844, `${wide} × ${high}: nobody has to scroll`);
-      await accessible(page, `a phone in ${colorScheme}`);
+      await expectAccessible(page, `a phone in ${colorScheme}`);
       await person.end();
     });
   }
@@ -359,8 +359,8 @@ describe("the waiting page", { skip: !path }, () => {
   test("nothing foreign runs, and a broken line of script cannot be slipped in", async () => {
     const item = await line(0);
     const person = await visitor();
-    const page = await person.open(world.page(item));
-    await at(page, 1);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 1);
     const ran = await page.evaluate(() => {
       const script = document.createElement("script");
       script.textContent = "globalThis.foreign = true";
@@ -368,22 +368,22 @@ describe("the waiting page", { skip: !path }, () => {
       return globalThis.foreign === true;
     });
     assert.equal(ran, false, "inline scripts are refused");
-    assert.equal(person.complaints.length, 1, "and only that one was");
-    person.complaints = [];
+    assert.equal(person.errors.length, 1, "and only that one was");
+    person.errors = [];
     await person.end();
   });
 
   test("what the page says aloud is little", async () => {
     const item = await line(8);
     const person = await visitor();
-    const page = await person.open(world.page(item));
-    await at(page, 9);
+    const page = await person.open(daegi.page(item));
+    await expectPosition(page, 9);
     await page.evaluate(() => {
       globalThis.said = 0;
       new MutationObserver(() => globalThis.said++).observe(document.getElementById("said"), { childList: true });
     });
-    await world.policy(item, { tokensPerTick: 1, maxActive: 6 });
-    await at(page, 3);
+    await daegi.policy(item, { tokensPerTick: 1, maxActive: 6 });
+    await expectPosition(page, 3);
     const said = await page.evaluate(() => globalThis.said);
     assert.ok(said <= 2, `${said} announcements for six places`);
     await person.end();
@@ -391,9 +391,9 @@ describe("the waiting page", { skip: !path }, () => {
 
   test("an address that nobody knows is told kindly", async () => {
     const person = await visitor();
-    const page = await person.open(world.page("nothing"));
+    const page = await person.open(daegi.page("nothing"));
     await told(page, "Nothing to wait for");
-    await accessible(page, "an unknown item");
+    await expectAccessible(page, "an unknown item");
     await person.end();
   });
 });

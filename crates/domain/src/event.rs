@@ -1,5 +1,5 @@
-//! What the rest of the company is told: who was let in, and how each ticket ended. What it tells
-//! us is in [`inbound`].
+//! Events that daegi publishes: which ticket was admitted, and how each ticket ended. Events that it
+//! consumes are in [`inbound`].
 
 pub mod inbound;
 
@@ -10,32 +10,32 @@ use uuid::Uuid;
 
 use crate::{EndReason, ItemId, Millis, Number, Ticket, TicketKeys, Topic, UserId, rfc3339};
 
-/// The namespace of event ids; fixed for ever, or repeats would look like news.
-const EVENT_IDS: Uuid = Uuid::from_u128(0x6461_6567_6921_4576_8e74_4964_7321_0001);
+/// The namespace of event ids. It must never change, otherwise a repeated event would get another id.
+const EVENT_ID_NAMESPACE: Uuid = Uuid::from_u128(0x6461_6567_6921_4576_8e74_4964_7321_0001);
 
-/// One thing that happened to a ticket, as the outbox keeps it.
+/// An event of a ticket, as the outbox stores it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LineEvent {
-    /// A person was let in.
-    Activated {
-        /// Who.
+pub enum TicketEvent {
+    /// The ticket was admitted.
+    Admitted {
+        /// The user.
         user: UserId,
-        /// Their number.
+        /// The ticket's number.
         number: Number,
-        /// When.
+        /// When it was admitted.
         at: Millis,
-        /// When the entry ends by itself.
+        /// When the entry expires.
         expires_at: Millis,
     },
-    /// A ticket ended.
-    Closed {
-        /// Whose.
+    /// The ticket ended.
+    Ended {
+        /// The user.
         user: UserId,
-        /// Its number.
+        /// The ticket's number.
         number: Number,
-        /// When.
+        /// When it ended.
         at: Millis,
-        /// How.
+        /// Why it ended.
         reason: EndReason,
     },
 }
@@ -83,37 +83,37 @@ pub struct TokenClosed {
     pub closed_at: String,
 }
 
-impl LineEvent {
-    /// An id derived from what happened to which ticket, so that a repeat has the same one.
+impl TicketEvent {
+    /// Returns an id derived from the ticket and the kind of event, so that a repeated event has the same id.
     pub fn id(&self, item: &ItemId) -> Uuid {
         let (kind, number) = match self {
-            Self::Activated { number, .. } => (Topic::TokenActivated, number),
-            Self::Closed { number, .. } => (Topic::TokenClosed, number),
+            Self::Admitted { number, .. } => (Topic::TokenActivated, number),
+            Self::Ended { number, .. } => (Topic::TokenClosed, number),
         };
-        // A UUID v5 is a SHA-1; the one within `uuid` does without the processor's instructions.
-        let what =
-            Sha1::new_with_prefix(EVENT_IDS).chain_update(format!("{kind}\n{item}\n{number}"));
-        let [id @ .., _, _, _, _]: [u8; 20] = what.finalize().into();
+        // A UUID v5 is a SHA-1. The implementation in `uuid` does not use the processor's SHA instructions.
+        let hash = Sha1::new_with_prefix(EVENT_ID_NAMESPACE)
+            .chain_update(format!("{kind}\n{item}\n{number}"));
+        let [id @ .., _, _, _, _]: [u8; 20] = hash.finalize().into();
         uuid::Builder::from_sha1_bytes(id).into_uuid()
     }
 
-    /// The person.
+    /// Returns the user.
     pub fn user(&self) -> &UserId {
         match self {
-            Self::Activated { user, .. } | Self::Closed { user, .. } => user,
+            Self::Admitted { user, .. } | Self::Ended { user, .. } => user,
         }
     }
 
-    /// The ticket's number.
+    /// Returns the ticket's number.
     pub fn number(&self) -> Number {
         match self {
-            Self::Activated { number, .. } | Self::Closed { number, .. } => *number,
+            Self::Admitted { number, .. } | Self::Ended { number, .. } => *number,
         }
     }
 }
 
 impl TokenActivated {
-    /// The body for a person who was let in.
+    /// Returns the body for an admitted ticket.
     pub fn new(keys: &TicketKeys, ticket: Ticket, id: Uuid, at: Millis, expires: Millis) -> Self {
         Self {
             event_id: id,
@@ -128,7 +128,7 @@ impl TokenActivated {
 }
 
 impl TokenClosed {
-    /// The body for a ticket that ended.
+    /// Returns the body for a ticket that ended.
     pub fn new(keys: &TicketKeys, ticket: Ticket, id: Uuid, at: Millis, reason: EndReason) -> Self {
         Self {
             event_id: id,
@@ -147,27 +147,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repeat_has_the_same_id_and_nothing_else_does() {
+    fn a_repeated_event_has_the_same_id_and_no_other_has() {
         let (item, other) = (ItemId::parse("a").unwrap(), ItemId::parse("b").unwrap());
         let user = UserId::parse("kim").unwrap();
-        let activated = |number, at| LineEvent::Activated {
+        let admitted = |number, at| TicketEvent::Admitted {
             user: user.clone(),
             number: Number(number),
             at,
             expires_at: at + 1,
         };
-        let closed = LineEvent::Closed {
+        let ended = TicketEvent::Ended {
             user: user.clone(),
             number: Number(1),
             at: 5,
             reason: EndReason::Left,
         };
-        assert_eq!(activated(1, 5).id(&item), activated(1, 6).id(&item));
-        assert_ne!(activated(1, 5).id(&item), activated(2, 5).id(&item));
-        assert_ne!(activated(1, 5).id(&item), activated(1, 5).id(&other));
-        assert_ne!(activated(1, 5).id(&item), closed.id(&item));
-        // Known to whoever has heard it: it must not change with the way it is computed.
+        assert_eq!(admitted(1, 5).id(&item), admitted(1, 6).id(&item));
+        assert_ne!(admitted(1, 5).id(&item), admitted(2, 5).id(&item));
+        assert_ne!(admitted(1, 5).id(&item), admitted(1, 5).id(&other));
+        assert_ne!(admitted(1, 5).id(&item), ended.id(&item));
+        // Consumers remember ids to skip repeats, so that the id must never change.
         let known = "61ffa54e-c301-5f48-9591-ce26990447e4";
-        assert_eq!(activated(1, 5).id(&item).to_string(), known);
+        assert_eq!(admitted(1, 5).id(&item).to_string(), known);
     }
 }

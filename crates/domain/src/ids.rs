@@ -1,4 +1,4 @@
-//! Ids that are valid because they exist: parsed at the edge, never checked again.
+//! Ids. A value of these types is valid: it is parsed once at the edge.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Ids with this beginning belong to daegi itself (the warm-up line) and are never accepted from
-/// outside, so that nobody can see, join or name them.
-const RESERVED: &str = "~daegi.";
+/// Prefix of ids that daegi uses itself (the warm-up line). They are never accepted from outside, so that
+/// no client can see, join or create them.
+const RESERVED_PREFIX: &str = "~daegi.";
 
-/// What people wait for: 1–64 of `A-Z a-z 0-9 . _ ~ -`.
+/// The id of an item: 1–64 of `A-Z a-z 0-9 . _ ~ -`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ItemId(Arc<str>);
 
-/// Who waits: 1–128 of the item's characters and `@ : +`.
+/// The id of a user: 1–128 of the item's characters and `@ : +`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct UserId(Arc<str>);
@@ -28,14 +28,20 @@ pub struct UserId(Arc<str>);
 )]
 pub struct Number(pub u64);
 
+/// The serving order of a waiting ticket: a lower rank is served first. Positions, the frontier and departed
+/// sets are computed with ranks, while [`Number`] identifies a ticket. In a first-come line the rank of a
+/// ticket is its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rank(pub u64);
+
 /// How far a line's counter may be behind the clock: 1 h. A line that lags more continues at the clock
 /// before it issues the next number.
 pub const MAX_CLOCK_LAG_MS: crate::Millis = 3_600_000;
 
-/// Why a text is no id.
+/// Why a text is not a valid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Nothing there.
+    /// The text is empty.
     #[error("{what} is empty")]
     Empty {
         /// `itemId` or `userId`.
@@ -46,14 +52,14 @@ pub enum IdError {
     TooLong {
         /// `itemId` or `userId`.
         what: &'static str,
-        /// How long it is.
+        /// Its length.
         length: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         max: usize,
     },
     /// A character outside the alphabet.
     #[error("{what} contains {found:?}, allowed are {allowed}")]
-    Forbidden {
+    InvalidChar {
         /// `itemId` or `userId`.
         what: &'static str,
         /// The first offending character.
@@ -67,8 +73,8 @@ pub enum IdError {
         /// `itemId` or `userId`.
         what: &'static str,
     },
-    /// An id that daegi keeps for itself.
-    #[error("item ids that begin with \"{RESERVED}\" are reserved")]
+    /// The id has the prefix of daegi's own ids.
+    #[error("item ids that begin with \"{RESERVED_PREFIX}\" are reserved")]
     Reserved,
 }
 
@@ -76,31 +82,32 @@ impl ItemId {
     /// The longest item id.
     pub const MAX_LEN: usize = 64;
 
-    /// Parses an id that came from outside.
+    /// Parses an id from outside.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let id = Self::parse_stored(text)?;
-        refuse_dots("itemId", text)?;
+        reject_dot_segments("itemId", text)?;
         if id.is_reserved() { Err(IdError::Reserved) } else { Ok(id) }
     }
 
-    /// Parses an id that daegi itself wrote, reserved ones included.
+    /// Parses an id that daegi wrote, reserved ones included.
     pub fn parse_stored(text: &str) -> Result<Self, IdError> {
         check("itemId", text, Self::MAX_LEN, is_item_char, "A-Z a-z 0-9 . _ ~ -")?;
         Ok(Self(text.into()))
     }
 
-    /// An id for daegi's own use. Characters outside the alphabet become `_`.
+    /// Returns a reserved id. Characters outside the alphabet become `_`.
     pub fn reserved(suffix: &str) -> Self {
         let keep = |c: char| {
             if c.is_ascii() && is_item_char(c as u8) { c } else { '_' }
         };
-        let text: String = RESERVED.chars().chain(suffix.chars().map(keep)).take(64).collect();
+        let text: String =
+            RESERVED_PREFIX.chars().chain(suffix.chars().map(keep)).take(64).collect();
         Self(text.into())
     }
 
-    /// Whether this is one of daegi's own.
+    /// Returns whether this is a reserved id.
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with(RESERVED)
+        self.0.starts_with(RESERVED_PREFIX)
     }
 
     /// The id's text.
@@ -113,14 +120,14 @@ impl UserId {
     /// The longest user id.
     pub const MAX_LEN: usize = 128;
 
-    /// Parses an id that came from outside.
+    /// Parses an id from outside.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let id = Self::parse_stored(text)?;
-        refuse_dots("userId", text)?;
+        reject_dot_segments("userId", text)?;
         Ok(id)
     }
 
-    /// Parses an id that daegi itself wrote or signed, from before `.` and `..` were refused.
+    /// Parses an id that daegi wrote or signed; also `.` and `..`, which earlier releases accepted.
     pub fn parse_stored(text: &str) -> Result<Self, IdError> {
         check("userId", text, Self::MAX_LEN, is_user_char, "A-Z a-z 0-9 . _ ~ - @ : +")?;
         Ok(Self(text.into()))
@@ -136,24 +143,44 @@ impl Number {
     /// The largest number a token can carry.
     pub const MAX: Self = Self((1 << 48) - 1);
 
-    /// Where the counter of a line created at `now` starts: numbers of a line that is rebuilt
-    /// later sort after all earlier ones, as long as fewer than 64 people join per millisecond.
+    /// How many numbers a line can issue per millisecond before its counter runs ahead of the clock.
+    pub const PER_MS: u64 = 64;
+
+    /// Returns where the counter of a line created at `now` starts. Numbers of a line that is created again
+    /// later are above all earlier ones, as long as fewer than 64 users join per millisecond.
     pub fn base_at(now: crate::Millis) -> Self {
-        Self((now * 64).min(Self::MAX.0))
+        Self((now * Self::PER_MS).min(Self::MAX.0))
     }
 
-    /// When the number was issued, in Unix milliseconds: at most [`MAX_CLOCK_LAG_MS`] before its join.
+    /// Returns when the number was issued, in Unix milliseconds: at most [`MAX_CLOCK_LAG_MS`] before its join.
     pub fn issued_at_ms(self) -> crate::Millis {
-        self.0 / 64
+        self.0 / Self::PER_MS
     }
 
-    /// Whether the number is older than `max_age` at `now`. The counter of a line may be behind the clock
+    /// Returns whether the number is older than `max_age` at `now`. The counter of a line may be behind the clock
     /// by [`MAX_CLOCK_LAG_MS`], so this much is added. A number ahead of the clock has age 0.
     pub fn is_older_than(self, max_age: crate::Millis, now: crate::Millis) -> bool {
         now.saturating_sub(self.issued_at_ms()) > max_age.saturating_add(MAX_CLOCK_LAG_MS)
     }
 
-    /// The number after this one.
+    /// Returns the number after this one.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// Returns the rank of a ticket with this number in a first-come line.
+    pub fn rank(self) -> Rank {
+        Rank(self.0)
+    }
+}
+
+impl Rank {
+    /// Returns the number of the ticket with this rank in a first-come line.
+    pub fn number(self) -> Number {
+        Number(self.0)
+    }
+
+    /// Returns the rank after this one.
     pub fn next(self) -> Self {
         Self(self.0 + 1)
     }
@@ -178,7 +205,7 @@ fn check(
         return Err(IdError::Empty { what });
     }
     if let Some(found) = text.chars().find(|c| !c.is_ascii() || !allows(*c as u8)) {
-        return Err(IdError::Forbidden { what, found, allowed });
+        return Err(IdError::InvalidChar { what, found, allowed });
     }
     if text.len() > max {
         return Err(IdError::TooLong { what, length: text.len(), max });
@@ -186,7 +213,7 @@ fn check(
     Ok(())
 }
 
-fn refuse_dots(what: &'static str, text: &str) -> Result<(), IdError> {
+fn reject_dot_segments(what: &'static str, text: &str) -> Result<(), IdError> {
     if matches!(text, "." | "..") { Err(IdError::DotSegment { what }) } else { Ok(()) }
 }
 
@@ -246,6 +273,12 @@ macro_rules! text_id {
 
 text_id!(ItemId);
 text_id!(UserId);
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

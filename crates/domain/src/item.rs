@@ -1,4 +1,4 @@
-//! What people wait for.
+//! Items: what users wait for.
 
 use std::borrow::Cow;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ItemId, Millis, Policy};
 
-/// A waiting item as the store keeps it.
+/// An item as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Its id.
     pub id: ItemId,
-    /// Its name, for people.
+    /// Its display name.
     pub name: ItemName,
     /// How many are left to sell.
     pub stock: u32,
-    /// Whether its line is open at all.
+    /// Whether its line is open.
     pub enabled: bool,
     /// Whether an operator paused admission.
     pub paused: bool,
-    /// The line lost people and waits for them until then: nobody is let in before.
+    /// The line lost tickets and admits none before, so that their holders can reclaim them.
     pub recovering_until: Millis,
-    /// No number above the line's base is admitted before: numbers the line lost come first.
-    pub behind_until: Millis,
+    /// No number above the line's base is admitted before, because lost numbers are served first.
+    pub hold_new_until: Millis,
     /// No ticket is admitted before, because the outbox holds as many admissions as it may. The leader
     /// moves this time on with every round that finds the outbox full, and clears it otherwise.
     pub held_until: Millis,
@@ -35,12 +35,12 @@ pub struct Item {
     pub created_at: Option<Millis>,
     /// When an operator or a product service changed it last; absent as above.
     pub updated_at: Option<Millis>,
-    /// The rules of its line.
+    /// The policy of its line.
     pub policy: Policy,
 }
 
-/// A change of an item. With a version it comes from the product service and counts only if it
-/// is newer than what is stored; without one it comes from an operator and always counts.
+/// A change of an item. With a version it comes from a product service and is applied only if it is newer
+/// than the stored item; without one it comes from an operator and is always applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemChange {
     /// Which item.
@@ -53,72 +53,72 @@ pub struct ItemChange {
     pub enabled: bool,
     /// The product event's version.
     pub version: Option<u64>,
-    /// New rules; none keeps the stored ones (or takes the defaults).
+    /// The new policy; `None` keeps the stored one, or the default for a new item.
     pub policy: Option<Policy>,
 }
 
-/// What a product service said about an item, and where in its log it said so.
+/// An update of an item by a product service, and its position in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ItemNews {
-    /// What it said.
-    pub said: Said,
-    /// Where.
-    pub read: LogPosition,
+pub struct ItemUpdate {
+    /// The update.
+    pub kind: ItemUpdateKind,
+    /// Its position in the log.
+    pub position: LogPosition,
 }
 
-/// What a product service can say.
+/// What an item update does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
-    /// The item is this now. Counts if its version is newer than the stored one.
-    Changed(ItemChange),
-    /// Nobody waits for the item any more.
-    Gone {
+pub enum ItemUpdateKind {
+    /// Creates or changes the item, if its version is newer than the stored one.
+    Upsert(ItemChange),
+    /// Removes the item.
+    Remove {
         /// Which item.
         id: ItemId,
-        /// Counts if it is newer than the stored one; where there is none, the position decides.
+        /// Applied if it is newer than the stored one; without a version, the log position decides.
         version: Option<u64>,
     },
 }
 
-/// A place in a log that is read more than once.
+/// A position in a log that may be read more than once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogPosition {
-    /// How many records came before it.
+    /// The number of records before it.
     pub offset: u64,
-    /// When it was written, by the writer's clock.
+    /// When the record was written, by the writer's clock.
     pub at: Millis,
 }
 
-impl ItemNews {
-    /// The item it is about.
+impl ItemUpdate {
+    /// Returns the item that it changes.
     pub fn item(&self) -> &ItemId {
-        match &self.said {
-            Said::Changed(change) => &change.id,
-            Said::Gone { id, .. } => id,
+        match &self.kind {
+            ItemUpdateKind::Upsert(change) => &change.id,
+            ItemUpdateKind::Remove { id, .. } => id,
         }
     }
 }
 
 impl LogPosition {
-    /// Whether this was read already when `last` was. Both must say so: offsets begin anew with a
-    /// new topic, and clocks of two writers may differ.
-    pub fn is_repeat_of(self, last: Self) -> bool {
+    /// Returns whether this record was read before `last` or is `last`. Both offset and time must say so,
+    /// because offsets restart with a new topic, and the clocks of two writers may differ.
+    pub fn is_not_after(self, last: Self) -> bool {
         self.offset <= last.offset && self.at <= last.at
     }
 }
 
-/// A name for people: 1–200 characters, none of them a control character.
+/// A display name: 1–200 characters, none of them a control character.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ItemName(String);
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Empty or too long.
     #[error("itemName has {0} characters, allowed are 1 to 200")]
     Length(usize),
-    /// A character that has no place in a name.
+    /// A control character.
     #[error("itemName contains a control character")]
     Control,
 }
@@ -136,7 +136,7 @@ impl ItemName {
         Ok(Self(text.to_owned()))
     }
 
-    /// The name's text.
+    /// Returns the name's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,11 +1,11 @@
-//! The languages that pages for people speak.
+//! The languages of pages.
 
 /// A language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
-    /// Where nothing else is known.
+    /// The default.
     English,
-    /// Where people like it better.
+    /// Korean.
     Korean,
 }
 
@@ -13,14 +13,14 @@ impl Language {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::English, Self::Korean];
 
-    /// The language an `Accept-Language` header likes best; English where it knows neither.
+    /// Returns the preferred language of an `Accept-Language` header; English if it has no supported one.
     #[must_use]
-    pub fn accepted(header: &str) -> Self {
+    pub fn from_accept_language(header: &str) -> Self {
         let mut best = (Self::English, 0.0);
         for range in header.split(',') {
             let (tag, rest) = range.split_once(';').unwrap_or((range, ""));
             let weight = rest.trim().strip_prefix("q=").map_or(Some(1.0), |q| q.parse().ok());
-            let language = Self::of(tag.trim());
+            let language = Self::from_tag(tag.trim());
             if let (Some(language), Some(weight)) = (language, weight)
                 && weight > best.1
             {
@@ -30,7 +30,7 @@ impl Language {
         best.0
     }
 
-    fn of(tag: &str) -> Option<Self> {
+    fn from_tag(tag: &str) -> Option<Self> {
         let primary = tag.split('-').next().unwrap_or_default();
         match primary.to_ascii_lowercase().as_str() {
             "en" => Some(Self::English),
@@ -39,7 +39,7 @@ impl Language {
         }
     }
 
-    /// As HTML names it.
+    /// Returns the language tag for HTML.
     #[must_use]
     pub fn tag(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_liked_language_wins() {
+    fn the_language_with_the_highest_weight_wins() {
         for (header, language) in [
             ("ko-KR,ko;q=0.9,en;q=0.8", Language::Korean),
             ("en-US,en;q=0.9,ko;q=0.8", Language::English),
@@ -64,7 +64,7 @@ mod tests {
             ("ko;q=nonsense", Language::English),
             ("KO", Language::Korean),
         ] {
-            assert_eq!(Language::accepted(header), language, "{header:?}");
+            assert_eq!(Language::from_accept_language(header), language, "{header:?}");
         }
     }
 }

@@ -1,69 +1,71 @@
-//! The words of the waiting room, and the rules that need nothing but the words.
+//! The domain types of the waiting room and the rules on them.
 //!
 //! Everything here is pure: no clock, no store, no network. Time always comes in as an argument.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | [`ids`] | [`ItemId`], [`UserId`], [`Number`]: parsed once, trusted afterwards |
-//! | [`ticket`] | a place in a line, its [`Status`] and how it may end |
-//! | [`token`] | the ticket's text: mint, verify, rotate keys |
-//! | [`pass`] | the short-lived proof of entry and its public keys |
-//! | [`item`] | what people wait for |
-//! | [`policy`] | the rules of one line |
-//! | [`look`] | how its waiting page looks |
-//! | [`language`] | what pages speak |
-//! | [`mod@line`] | settings, the exact position, what a pod knows about a line |
-//! | [`line_rules`] | what decides whether a line admits, for everything that asks |
-//! | [`reclaimed`] | people a line lost and got back |
-//! | [`liveness`] | who was seen when: time slices and pages of numbers |
+//! | [`ids`] | [`ItemId`], [`UserId`], [`Number`], [`Rank`]: parsed once at the edge |
+//! | [`ticket`] | a ticket, its [`Status`] and how it ends |
+//! | [`token`] | the signed text of a ticket: sign, verify, rotate keys |
+//! | [`pass`] | the short-lived JWT of an entry and its public keys |
+//! | [`item`] | items and their updates |
+//! | [`policy`] | the policy of one line |
+//! | [`branding`] | the look of its waiting page |
+//! | [`language`] | the languages of pages |
+//! | [`line_rules`] | the rules of a line: may it take or admit tickets, its state, positions |
+//! | [`reclaimed`] | numbers a line lost and their holders reclaimed |
+//! | [`liveness`] | which numbers were seen when: time slices and pages |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
-//! | [`event`] | what the rest of the company is told, and what it tells us |
-//! | [`topic`] | where those events travel |
-//! | [`trace`] | the ids under which OpenTelemetry knows what happened to a ticket |
-//! | [`presence`] | what processes say about themselves |
+//! | [`event`] | published and consumed events |
+//! | [`topic`] | Kafka topics |
+//! | [`trace`] | trace and span ids of tickets |
+//! | [`heartbeat`] | heartbeats of processes |
 
+pub mod branding;
+mod departed;
 pub mod event;
+pub mod heartbeat;
 pub mod ids;
 pub mod item;
 pub mod language;
 mod limits;
-pub mod line;
 pub mod line_rules;
 pub mod liveness;
-pub mod look;
 pub mod pass;
 pub mod policy;
-pub mod presence;
 pub mod rate;
 pub mod reclaimed;
+mod settings;
 pub mod ticket;
 pub mod token;
 pub mod topic;
 pub mod trace;
 
+pub use branding::{Branding, BrandingError, Colour};
+pub use departed::Departed;
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
-pub use event::{LineEvent, TokenActivated, TokenClosed};
-pub use ids::{IdError, ItemId, MAX_CLOCK_LAG_MS, Number, UserId};
-pub use item::{Item, ItemChange, ItemName, ItemNews, LogPosition, NameError, Said};
+pub use event::{TicketEvent, TokenActivated, TokenClosed};
+pub use heartbeat::{Heartbeat, RecentEvent};
+pub use ids::{IdError, ItemId, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
+pub use item::{Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError};
 pub use language::Language;
 pub use limits::StoreLimits;
-pub use line::{Departed, LineState, RECOVERY_HOLD_MS, Settings};
-pub use liveness::SeenPage;
-pub use look::{Colour, Look, LookError};
+pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};
+pub use liveness::LivenessPage;
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
-pub use presence::{Happened, Presence};
 pub use rate::{Eta, Rate};
 pub use reclaimed::Reclaimed;
+pub use settings::Settings;
 pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
-pub use topic::{Topic, TopicName, TopicNameError, TopicTaken, Topics};
-pub use trace::{Ratio, RatioError, SpanId, Step, TraceContext, TraceId};
+pub use topic::{DuplicateTopicName, Topic, TopicName, TopicNameError, Topics};
+pub use trace::{SampleRatio, SampleRatioError, SpanId, TicketStep, TraceContext, TraceId};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = u64;
 
-/// Writes a moment as RFC 3339 with milliseconds, the one way times appear in JSON.
+/// Formats a time as RFC 3339 with milliseconds, as all times in JSON.
 pub fn rfc3339(at: Millis) -> String {
     let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at);
     humantime::format_rfc3339_millis(moment).to_string()

@@ -1,10 +1,10 @@
 //! Limits of the whole store, the same in the whole fleet.
 
-/// What a store takes before it refuses new tickets. Existing tickets are served in any case.
+/// When a store refuses new tickets. Existing tickets are served in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreLimits {
-    /// Share of Redis' `maxmemory`, in percent, from which on new tickets are refused. A Redis
-    /// without `maxmemory` and the memory store have no such mark.
+    /// Share of Redis' `maxmemory`, in percent, from which on new tickets are refused. It
+    /// does not apply to a Redis without `maxmemory` and to the memory store.
     pub memory_high_percent: u8,
     /// How many tickets may wait in all lines together.
     pub max_waiting: u64,
@@ -16,7 +16,7 @@ pub struct StoreLimits {
 }
 
 impl Default for StoreLimits {
-    /// 90 % leaves room for what existing tickets still write. Five million waiting tickets take
+    /// 90 % leaves memory for the writes of existing tickets. Five million waiting tickets take
     /// about 1 GB of Redis and are five times the largest sale daegi is measured with.
     fn default() -> Self {
         Self {

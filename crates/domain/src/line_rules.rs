@@ -1,9 +1,72 @@
-//! Rules of a line that the stores, the leader, the pods and the console share. Each is one pure
-//! function, so that all of them decide the same.
+//! The rules of a line: may it take or admit tickets now, in which state is it, who is served next.
+//!
+//! Each rule is one pure function of (item, settings, counts, now), which the memory store, the leader, the
+//! pods and the console share. The Lua scripts of the Redis store implement the same rules; both are tested
+//! against the cases in `crates/domain/cases/line_rules.json`.
 
-use crate::{Item, LineState, Millis, Settings};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// How many tickets of the item's line are admitted per tick. A global quota of 0 stops every
+use crate::{Departed, Item, Millis, Mode, Rank, Settings};
+
+/// How long a line that lost data admits no ticket, unless configured otherwise: 45 s, longer than the
+/// longest poll interval, so that all clients have reclaimed their tickets before the first admission.
+pub const RECOVERY_HOLD_MS: Millis = 45_000;
+
+/// Whether a line admits tickets, and if not, why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum LineState {
+    /// Tickets are admitted.
+    Open,
+    /// An operator paused the line, or the quota is 0.
+    Paused,
+    /// The item has no stock; the line is kept for a restock.
+    SoldOut,
+    /// The item is disabled; the line is kept.
+    Disabled,
+    /// The store lost data. Clients that keep polling reclaim their tickets, and no ticket is admitted
+    /// until all of them had time to.
+    Recovering,
+    /// Events of earlier admissions are not published yet and fill the outbox; no ticket is admitted
+    /// until it drains. Kafka is unavailable or slow.
+    Held,
+}
+
+/// Why a user gets no ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinRefusal {
+    /// There is no such item.
+    NotFound,
+    /// The line is switched off.
+    Disabled,
+    /// The item has no stock.
+    SoldOut,
+    /// The line, or the whole store, has as many waiting tickets as allowed.
+    LineFull,
+    /// The store has little memory left.
+    StoreFull,
+    /// The user left this line more often than the limit allows.
+    LeftTooOften {
+        /// How long until the user may join again.
+        wait_ms: Millis,
+    },
+}
+
+/// The counts of a line that its rules depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Occupancy {
+    /// Tickets that wait or return: they are served before a new one.
+    pub queued: u64,
+    /// Tickets that missed their turn and may return.
+    pub missed: u64,
+    /// Entries, and entries that were given back while their pass is valid.
+    pub used_slots: u64,
+    /// Direct admissions since the leader's last round.
+    pub direct_admissions: u32,
+}
+
+/// Returns how many tickets of the item's line are admitted per tick. A global quota of 0 stops every
 /// line, also one with its own `tokensPerTick`.
 pub fn quota(item: &Item, settings: &Settings) -> u32 {
     match settings.token_count_to_move {
@@ -12,7 +75,62 @@ pub fn quota(item: &Item, settings: &Settings) -> u32 {
     }
 }
 
-/// The state of an item's line at `now`. `front_is_above_base` says that no number at or below the
+/// Returns whether a user without a ticket may join the line, apart from limits of waiting tickets.
+///
+/// # Errors
+/// The reason for the refusal.
+pub fn may_join(item: &Item) -> Result<(), JoinRefusal> {
+    if !item.enabled {
+        Err(JoinRefusal::Disabled)
+    } else if item.stock == 0 {
+        Err(JoinRefusal::SoldOut)
+    } else {
+        Ok(())
+    }
+}
+
+/// Returns whether a round of the leader may admit tickets, apart from quota, capacity and outbox.
+pub fn may_admit(item: &Item, now: Millis) -> bool {
+    may_join(item).is_ok() && !item.paused && item.recovering_until <= now
+}
+
+/// Returns whether the line can admit no ticket at all, apart from capacity and outbox. Absence does not
+/// count while a line is stopped.
+pub fn is_stopped(item: &Item, settings: &Settings, now: Millis) -> bool {
+    !may_admit(item, now) || item.hold_new_until > now || quota(item, settings) == 0
+}
+
+/// Returns whether a waiting ticket must not be admitted yet: ranks above the base wait until the holders
+/// of lost tickets had time to reclaim them.
+pub fn holds_rank(item: &Item, rank: Rank, base: Rank, now: Millis) -> bool {
+    item.hold_new_until > now && rank > base
+}
+
+/// Returns how many more entries the line may have.
+pub fn free_capacity(item: &Item, used_slots: u64) -> u32 {
+    let used = u32::try_from(used_slots).unwrap_or(u32::MAX);
+    let max_active = item.policy.max_active.unwrap_or(u32::MAX);
+    let stock = if item.policy.admit_up_to_stock { item.stock } else { u32::MAX };
+    max_active.min(stock).saturating_sub(used)
+}
+
+/// Returns whether a join is admitted immediately (policy `mode: auto`): no ticket is queued, and neither
+/// the quota between two rounds nor the capacity is used up.
+pub fn admits_directly(
+    item: &Item,
+    occupancy: &Occupancy,
+    settings: &Settings,
+    now: Millis,
+) -> bool {
+    item.policy.mode == Mode::Auto
+        && !is_stopped(item, settings, now)
+        && item.held_until <= now
+        && occupancy.queued == 0
+        && occupancy.direct_admissions < quota(item, settings)
+        && free_capacity(item, occupancy.used_slots) > 0
+}
+
+/// Returns the state of an item's line at `now`. `front_is_above_base` says that no number at or below the
 /// line's base waits: while the line holds numbers above its base, it then admits no ticket at all.
 pub fn line_state(
     item: &Item,
@@ -28,7 +146,7 @@ pub fn line_state(
         LineState::Recovering
     } else if item.paused || quota(item, settings) == 0 {
         LineState::Paused
-    } else if item.behind_until > now && front_is_above_base {
+    } else if item.hold_new_until > now && front_is_above_base {
         LineState::Recovering
     } else if item.held_until > now {
         LineState::Held
@@ -37,56 +155,160 @@ pub fn line_state(
     }
 }
 
+/// Returns the position of a waiting rank, beginning with 1: `returning` tickets are served first, then the
+/// line from the frontier on, without departed ranks.
+pub fn position(returning: u64, frontier: Rank, departed: &Departed, rank: Rank) -> u64 {
+    let ahead = rank.0.saturating_sub(frontier.0);
+    returning + ahead - departed.count_between(frontier, rank).min(ahead) + 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{ItemId, ItemName, Policy};
 
-    const NOW: Millis = 1_000_000;
-    const GLOBAL: Settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
+    /// One row of `cases/line_rules.json`. Missing fields take the values of an open line.
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Case {
+        name: String,
+        #[serde(default)]
+        item: CaseItem,
+        #[serde(default)]
+        policy: Policy,
+        #[serde(default = "ten")]
+        global_quota: u32,
+        #[serde(default)]
+        counts: CaseCounts,
+        expect: Expected,
+    }
 
-    fn open_item() -> Item {
+    /// Times are milliseconds relative to `now`; 0 is not set.
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    struct CaseItem {
+        stock: u32,
+        enabled: bool,
+        paused: bool,
+        recovering_for: i64,
+        hold_new_for: i64,
+        held_for: i64,
+    }
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    struct CaseCounts {
+        queued: u64,
+        used_slots: u64,
+        direct_admissions: u32,
+        reclaimed_waits: bool,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Expected {
+        join: String,
+        may_admit: bool,
+        admits_directly: bool,
+        state: LineState,
+        quota: u32,
+        free_capacity: u32,
+    }
+
+    impl Default for CaseItem {
+        fn default() -> Self {
+            Self {
+                stock: 5,
+                enabled: true,
+                paused: false,
+                recovering_for: 0,
+                hold_new_for: 0,
+                held_for: 0,
+            }
+        }
+    }
+
+    fn ten() -> u32 {
+        10
+    }
+
+    const NOW: Millis = 1_000_000;
+
+    fn at(relative: i64) -> Millis {
+        if relative == 0 { 0 } else { NOW.saturating_add_signed(relative) }
+    }
+
+    fn item(case: &Case) -> Item {
         Item {
             id: ItemId::parse("concert").unwrap(),
             name: ItemName::parse("Concert").unwrap(),
-            stock: 5,
-            enabled: true,
-            paused: false,
-            recovering_until: 0,
-            behind_until: 0,
-            held_until: 0,
+            stock: case.item.stock,
+            enabled: case.item.enabled,
+            paused: case.item.paused,
+            recovering_until: at(case.item.recovering_for),
+            hold_new_until: at(case.item.hold_new_for),
+            held_until: at(case.item.held_for),
             version: 0,
             revision: 1,
             created_at: None,
             updated_at: None,
-            policy: Policy::default(),
+            policy: case.policy.clone(),
         }
     }
 
     #[test]
-    fn a_line_recovers_while_its_first_number_is_held_above_the_base() {
-        let item = Item { behind_until: NOW + 1, ..open_item() };
-        assert_eq!(line_state(&item, true, &GLOBAL, NOW), LineState::Recovering);
-        assert_eq!(line_state(&item, false, &GLOBAL, NOW), LineState::Open);
-        assert_eq!(line_state(&item, true, &GLOBAL, NOW + 1), LineState::Open);
+    fn every_case_of_the_table_holds() {
+        let cases: Vec<Case> =
+            serde_json::from_str(include_str!("../cases/line_rules.json")).unwrap();
+        assert!(cases.len() > 10);
+        for case in cases {
+            let (name, item, expect) = (&case.name, item(&case), &case.expect);
+            let settings = Settings { token_count_to_move: case.global_quota, tick_ms: 1000 };
+            let occupancy = Occupancy {
+                queued: case.counts.queued,
+                missed: 0,
+                used_slots: case.counts.used_slots,
+                direct_admissions: case.counts.direct_admissions,
+            };
+            let join = match may_join(&item) {
+                Ok(()) => "ok",
+                Err(JoinRefusal::Disabled) => "disabled",
+                Err(JoinRefusal::SoldOut) => "soldOut",
+                Err(other) => panic!("{name}: {other:?}"),
+            };
+            assert_eq!(join, expect.join, "{name}: join");
+            assert_eq!(may_admit(&item, NOW), expect.may_admit, "{name}: mayAdmit");
+            let direct = admits_directly(&item, &occupancy, &settings, NOW);
+            assert_eq!(direct, expect.admits_directly, "{name}: admitsDirectly");
+            let state = line_state(&item, !case.counts.reclaimed_waits, &settings, NOW);
+            assert_eq!(state, expect.state, "{name}: state");
+            assert_eq!(quota(&item, &settings), expect.quota, "{name}: quota");
+            let free = free_capacity(&item, case.counts.used_slots);
+            assert_eq!(free, expect.free_capacity, "{name}: freeCapacity");
+        }
     }
 
     #[test]
-    fn a_line_is_held_while_the_outbox_is_full_unless_the_operator_stopped_it() {
-        let item = Item { held_until: NOW + 1, ..open_item() };
-        assert_eq!(line_state(&item, true, &GLOBAL, NOW), LineState::Held);
-        assert_eq!(line_state(&item, true, &GLOBAL, NOW + 1), LineState::Open);
-        let paused = Item { paused: true, ..item };
-        assert_eq!(line_state(&paused, true, &GLOBAL, NOW), LineState::Paused);
+    fn only_ranks_above_the_base_are_held() {
+        let case = r#"{"name":"","item":{"holdNewFor":1},"expect":{"join":"ok","mayAdmit":true,
+            "admitsDirectly":false,"state":"OPEN","quota":10,"freeCapacity":5}}"#;
+        let item = item(&serde_json::from_str(case).unwrap());
+        assert!(holds_rank(&item, Rank(11), Rank(10), NOW));
+        assert!(!holds_rank(&item, Rank(10), Rank(10), NOW));
+        assert!(!holds_rank(&item, Rank(11), Rank(10), NOW + 1));
     }
 
     #[test]
-    fn a_global_quota_of_0_stops_a_line_with_its_own_quota() {
-        let policy = Policy { tokens_per_tick: Some(7), ..Policy::default() };
-        let item = Item { policy, ..open_item() };
-        let stopped = Settings { token_count_to_move: 0, ..GLOBAL };
-        assert_eq!((quota(&item, &GLOBAL), quota(&item, &stopped)), (7, 0));
-        assert_eq!(line_state(&item, true, &stopped, NOW), LineState::Paused);
-        assert_eq!(quota(&open_item(), &GLOBAL), 10);
+    fn a_position_counts_only_tickets_that_still_wait() {
+        let mut departed = Departed::new(Rank(1000));
+        for rank in [1002, 1005, 1010] {
+            departed.insert(Rank(rank));
+        }
+        assert_eq!(position(0, Rank(1001), &departed, Rank(1001)), 1);
+        assert_eq!(position(0, Rank(1001), &departed, Rank(1003)), 2);
+        assert_eq!(position(2, Rank(1001), &departed, Rank(1011)), 2 + 10 - 3 + 1);
+        departed.prune_below(Rank(1006));
+        assert_eq!(departed.len(), 1);
+        assert_eq!(position(0, Rank(1006), &departed, Rank(1011)), 5);
     }
 }

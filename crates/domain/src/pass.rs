@@ -1,5 +1,5 @@
-//! The pass: a short-lived EdDSA JWT given with entry, which the order service checks offline
-//! against the published keys.
+//! The pass: a short-lived EdDSA JWT of an entry, which order services verify offline with the published
+//! keys.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::{ItemId, KeyError, Millis, Number, Ticket, UserId};
 const ISSUER: &str = "daegi";
 const PEM_END: &str = "-----END PRIVATE KEY-----";
 
-/// The keys that sign and verify passes: the first signs, all are published.
+/// The keys of passes: the first signs, all are published.
 #[derive(Clone)]
 pub struct PassKeys {
     signing: EncodingKey,
@@ -30,26 +30,26 @@ struct PublishedKey {
     decoding: DecodingKey,
 }
 
-/// What a pass says.
+/// The claims of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassClaims {
     /// Always `daegi`.
     pub iss: String,
     /// The item.
     pub aud: ItemId,
-    /// The person.
+    /// The user.
     pub sub: UserId,
     /// The UUID of the token.
     pub jti: Uuid,
     /// The ticket's number.
     pub num: Number,
-    /// When the person was let in, in seconds.
+    /// When the ticket was admitted, in Unix seconds.
     pub iat: u64,
-    /// When the entry ends, in seconds.
+    /// When the entry expires, in Unix seconds.
     pub exp: u64,
 }
 
-/// The published keys, as RFC 7517 wants them.
+/// The published keys (RFC 7517).
 #[derive(Debug, Clone, Serialize)]
 pub struct Jwks {
     keys: Vec<Jwk>,
@@ -61,18 +61,18 @@ pub enum PassError {
     /// Malformed, forged, or signed by an unknown key.
     #[error("the pass is malformed or was not issued here")]
     Invalid,
-    /// Genuine, but of another item.
+    /// Valid, but for another item.
     #[error("the pass belongs to another item")]
-    OtherItem,
-    /// Genuine, but too old.
+    WrongItem,
+    /// Valid, but expired.
     #[error("the pass has expired")]
     Expired,
 }
 
 impl PassKeys {
-    /// A fresh random key.
+    /// Generates a random key.
     pub fn generate() -> Self {
-        let published = PublishedKey::of(&SigningKey::from_bytes(&random_bytes()));
+        let published = PublishedKey::from_signing_key(&SigningKey::from_bytes(&random_bytes()));
         #[expect(clippy::expect_used, reason = "a key made here always encodes")]
         let (signing, published) = published.expect("a generated key");
         Self::new(signing, vec![published])
@@ -89,8 +89,8 @@ impl PassKeys {
             }
             let key = SigningKey::from_pkcs8_pem(block.trim())
                 .ok()
-                .and_then(|key| PublishedKey::of(&key))
-                .ok_or(KeyError::Pem(index + 1))?;
+                .and_then(|key| PublishedKey::from_signing_key(&key))
+                .ok_or(KeyError::InvalidPem(index + 1))?;
             signing.get_or_insert(key.0);
             published.push(key.1);
         }
@@ -103,7 +103,7 @@ impl PassKeys {
         Self { signing, header, published }
     }
 
-    /// Writes the pass of a person who was let in. The same entry always has the same pass.
+    /// Returns the pass of an entry. The same entry always has the same pass.
     pub fn pass(&self, ticket: &Ticket, jti: Uuid, entered: Millis, expires: Millis) -> String {
         let claims = PassClaims {
             iss: ISSUER.to_owned(),
@@ -118,7 +118,7 @@ impl PassKeys {
         jsonwebtoken::encode(&self.header, &claims, &self.signing).expect("a checked key signs")
     }
 
-    /// Reads a pass presented for `item` at `now`.
+    /// Verifies a pass for `item` at `now`.
     pub fn verify(&self, item: &ItemId, pass: &str, now: Millis) -> Result<PassClaims, PassError> {
         let header = jsonwebtoken::decode_header(pass).map_err(|_| PassError::Invalid)?;
         let kid = header.kid.ok_or(PassError::Invalid)?;
@@ -127,7 +127,7 @@ impl PassKeys {
             .map_err(|_| PassError::Invalid)?
             .claims;
         if claims.aud != *item {
-            return Err(PassError::OtherItem);
+            return Err(PassError::WrongItem);
         }
         if claims.exp <= now / 1000 {
             return Err(PassError::Expired);
@@ -135,14 +135,14 @@ impl PassKeys {
         Ok(claims)
     }
 
-    /// What `/.well-known/jwks.json` serves.
+    /// Returns the body of `/.well-known/jwks.json`.
     pub fn jwks(&self) -> Jwks {
         Jwks { keys: self.published.iter().map(|key| key.jwk.clone()).collect() }
     }
 }
 
 impl PublishedKey {
-    fn of(key: &SigningKey) -> Option<(EncodingKey, Self)> {
+    fn from_signing_key(key: &SigningKey) -> Option<(EncodingKey, Self)> {
         let der = key.to_pkcs8_der().ok()?;
         let signing = EncodingKey::from_ed_der(der.as_bytes());
         let decoding = DecodingKey::from_ed_der(key.verifying_key().as_bytes());
@@ -155,8 +155,7 @@ impl PublishedKey {
     }
 }
 
-/// Signature and issuer here; audience and expiry by hand, because they need the item and the
-/// clock of the caller.
+/// Checks signature and issuer. The caller checks audience and expiry, because they need its item and clock.
 fn validation() -> Validation {
     let mut validation = Validation::new(Algorithm::EdDSA);
     validation.set_issuer(&[ISSUER]);
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!((claims.sub, claims.num, claims.jti), (ticket.user, ticket.number, jti));
         assert_eq!(keys.verify(&ticket.item, &pass, 20_000), Err(PassError::Expired));
         let other = ItemId::parse("other").unwrap();
-        assert_eq!(keys.verify(&other, &pass, 15_000), Err(PassError::OtherItem));
+        assert_eq!(keys.verify(&other, &pass, 15_000), Err(PassError::WrongItem));
         let stranger = PassKeys::generate();
         assert_eq!(stranger.verify(&ticket.item, &pass, 15_000), Err(PassError::Invalid));
     }
@@ -227,8 +226,8 @@ mod tests {
     #[test]
     fn a_bad_key_is_named_by_its_place_and_never_quoted() {
         assert_eq!(PassKeys::from_pem(" \n").unwrap_err(), KeyError::Empty);
-        assert_eq!(PassKeys::from_pem("hello").unwrap_err(), KeyError::Pem(1));
-        assert_eq!(PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(), KeyError::Pem(2));
+        assert_eq!(PassKeys::from_pem("hello").unwrap_err(), KeyError::InvalidPem(1));
+        assert_eq!(PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(), KeyError::InvalidPem(2));
         assert!(!format!("{:?}", PassKeys::from_pem(PEM).unwrap()).contains("MC4C"));
     }
 

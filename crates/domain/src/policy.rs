@@ -1,49 +1,60 @@
-//! The rules of one line.
+//! The policy of one line.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Look, LookError};
+use crate::{Branding, BrandingError};
 
-/// How one line treats its people. Missing fields take their defaults; unknown ones are refused.
+/// The rules of one line. Missing fields take their defaults; unknown ones are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("not" = {
+    "properties": { "mode": { "const": "auto" }, "tokensPerTick": { "const": 0 } },
+    "required": ["mode", "tokensPerTick"],
+}))]
 pub struct Policy {
-    /// Whether people may pass through while nobody waits.
+    /// Whether joins are admitted directly while no ticket waits.
     pub mode: Mode,
-    /// How many are let in per tick; null takes the global `tokenCountToMove`.
+    /// Admissions per tick; null takes the global `tokenCountToMove`.
+    #[schemars(range(max = 1_000_000))]
     pub tokens_per_tick: Option<u32>,
-    /// How many may be inside at once; null is no limit.
+    /// The most entries at a time; null is no limit.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_active: Option<u32>,
-    /// How many tickets may wait at once, those who missed their turn included; null takes the
-    /// limit of the whole store (`--max-waiting`).
+    /// The most waiting tickets at a time, those that missed their turn included; null takes the limit of
+    /// the whole store (`--max-waiting`).
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_waiting: Option<u32>,
-    /// Never have more people inside than there is stock.
+    /// Whether the stock limits the entries.
     pub admit_up_to_stock: bool,
     /// How long an entry lasts.
+    #[schemars(range(min = 1, max = 86_400))]
     pub pass_ttl_seconds: u32,
-    /// A person unseen for this long is not let in but put aside; 0 turns it off.
+    /// A ticket whose user was not seen for this long misses its turn; 0 turns this off.
+    #[schemars(schema_with = "grace_schema")]
     pub grace_seconds: u32,
-    /// How long a person who missed their turn may come back to the front.
+    /// How long a ticket that missed its turn may return to the front.
+    #[schemars(range(max = 1_800))]
     pub missed_keep_seconds: u32,
-    /// What joining again does to a place.
+    /// What joining again does to a waiting ticket.
     pub on_rejoin: OnRejoin,
     /// Where passes are checked.
     pub guard: Guard,
-    /// Where people go when it is their turn; `{pass}` and `{token}` are filled in.
+    /// Where the waiting page sends an admitted user; `{pass}` and `{token}` are filled in.
+    #[schemars(length(max = 2048), extend("pattern" = ENTRY_URL_PATTERN))]
     pub entry_url: Option<String>,
-    /// How the waiting page looks.
-    pub page: Look,
+    /// The look of the waiting page.
+    pub page: Branding,
 }
 
-/// Whether everybody queues.
+/// When a join queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Everybody queues.
+    /// Every join queues.
     #[default]
     Always,
-    /// People pass through while the line is empty and there is room.
+    /// Joins are admitted directly while no ticket waits and capacity and quota are left.
     Auto,
 }
 
@@ -51,10 +62,10 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnRejoin {
-    /// The same place.
+    /// The ticket stays as it is.
     #[default]
     Keep,
-    /// A new place at the end.
+    /// The ticket ends, and a new one is issued at the end of the line.
     Requeue,
 }
 
@@ -66,11 +77,11 @@ pub enum Guard {
     /// user gives back occupies its slot until then.
     #[default]
     Offline,
-    /// Guards ask daegi, which knows that the entry has ended. The slot is free immediately.
+    /// Guards call daegi, which knows whether the entry has ended. The slot is free immediately.
     Online,
 }
 
-/// Why a policy makes no sense.
+/// Why a policy is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// A value outside its range.
@@ -83,21 +94,28 @@ pub enum PolicyError {
         /// What may be given.
         allowed: &'static str,
     },
-    /// `auto` lets people through, a rate of 0 lets nobody in.
+    /// `auto` admits directly, a quota of 0 admits no ticket.
     #[error("mode auto contradicts tokensPerTick 0: pause the line instead")]
     AutoWithoutRate,
-    /// An address people must not be sent to.
+    /// An entry URL that is not allowed.
     #[error("entryUrl must be an absolute http(s) address or a path that begins with one slash")]
     EntryUrl,
-    /// A placeholder that nothing fills in.
+    /// An unknown placeholder.
     #[error("entryUrl may only contain the placeholders {{pass}} and {{token}}")]
     EntryUrlPlaceholder,
-    /// Too long to be an address.
+    /// A URL that is too long.
     #[error("entryUrl has more than 2048 characters")]
     EntryUrlLength,
-    /// A page that cannot be shown.
+    /// Invalid branding.
     #[error(transparent)]
-    Look(#[from] LookError),
+    Branding(#[from] BrandingError),
+}
+
+/// What [`Policy::check`] accepts as `entryUrl`, as a regular expression.
+const ENTRY_URL_PATTERN: &str = r"^(https?://[^/{}?\s\x00-\x1f\x7f-\x9f]|/(?![/\\]))([^\s{}\x00-\x1f\x7f-\x9f]|\{pass\}|\{token\})*$";
+
+fn grace_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "const": 0 }, { "type": "integer", "minimum": 10, "maximum": 1800 }] })
 }
 
 impl Default for Policy {
@@ -114,33 +132,33 @@ impl Default for Policy {
             on_rejoin: OnRejoin::Keep,
             guard: Guard::Offline,
             entry_url: None,
-            page: Look::default(),
+            page: Branding::default(),
         }
     }
 }
 
 impl Policy {
-    /// The longest a person in the middle of the line may go unseen: as long as one who misses
-    /// their turn at the front. Null where liveness is off.
-    pub fn unseen_limit_seconds(&self) -> Option<u32> {
+    /// Returns how long the user of a waiting ticket may be absent: as long as one who misses the turn at the
+    /// front. `None` if liveness is off.
+    pub fn absence_limit_seconds(&self) -> Option<u32> {
         (self.grace_seconds > 0).then_some(self.grace_seconds + self.missed_keep_seconds)
     }
 
-    /// Where to send a person with this pass and token. Both are made of characters that need no
-    /// escaping in an address but for `@ : +` in user ids, which are escaped here.
+    /// Returns the URL to which a user with this pass and token is redirected. Both contain no characters that
+    /// need escaping in a URL except `@ : +` of user ids, which are escaped here.
     pub fn entry_url(&self, pass: &str, token: &str) -> Option<String> {
         let url = self.entry_url.as_ref()?;
         let token = token.replace('@', "%40").replace(':', "%3A").replace('+', "%2B");
         Some(url.replace("{pass}", pass).replace("{token}", &token))
     }
 
-    /// Refuses values out of range and rules that contradict each other.
+    /// Checks ranges and contradictions.
     pub fn check(&self) -> Result<(), PolicyError> {
         within("tokensPerTick", self.tokens_per_tick, 0, 1_000_000, "null or 0 to 1000000")?;
         within("maxActive", self.max_active, 1, 1_000_000_000, "null or 1 to 1000000000")?;
         within("maxWaiting", self.max_waiting, 1, 1_000_000_000, "null or 1 to 1000000000")?;
         within("passTtlSeconds", Some(self.pass_ttl_seconds), 1, 86_400, "1 to 86400")?;
-        // Pages poll every half grace period, so a shorter one would drop people who behave.
+        // Pages poll every half grace period, so that a shorter one would drop users who poll in time.
         let grace = Some(self.grace_seconds).filter(|seconds| *seconds != 0);
         within("graceSeconds", grace, 10, 1800, "0 or 10 to 1800")?;
         within("missedKeepSeconds", Some(self.missed_keep_seconds), 0, 1800, "0 to 1800")?;
@@ -173,7 +191,7 @@ fn check_entry_url(url: &str) -> Result<(), PolicyError> {
     }
     let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let absolute = host.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '{', '?']));
-    // A second slash or a backslash would make it another host's address.
+    // A second slash or a backslash would make it the URL of another host.
     let path = url.starts_with('/') && !url[1..].starts_with(['/', '\\']);
     if !(absolute || path) || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Err(PolicyError::EntryUrl);

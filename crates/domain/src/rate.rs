@@ -1,100 +1,100 @@
-//! How fast a line moves, when a person's turn will come, and how often to ask.
+//! How fast a line moves, the ETA of a position, and the poll interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Millis;
 
-/// The line's progress is counted in buckets of this length…
+/// Length of a bucket in which the progress of a line is counted: 5 s.
 pub const BUCKET_MS: Millis = 5_000;
-/// …of which this many are kept.
+/// Buckets that are kept.
 pub const BUCKETS: u64 = 60;
-/// How often to ask, at the most and at the least.
+/// The shortest and the longest poll interval.
 const POLL_MS: (u64, u64) = (1_000, 30_000);
 /// Movements closer to each other than this are too close to compute a speed from.
 const SHORTEST_MOVE_MS: Millis = 20;
-/// Speed shown to people is the mean over this many full buckets.
+/// The displayed speed is the mean over this many full buckets.
 const RECENT_BUCKETS: u64 = 6;
 
-/// When a person's turn will probably come.
+/// The estimated wait of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Eta {
-    /// Half of the people wait at most this many seconds.
+    /// Median, in seconds.
     pub p50: u64,
-    /// Nine of ten wait at most this many seconds.
+    /// 90th percentile, in seconds.
     pub p90: u64,
 }
 
-/// How fast a line moves at one moment, in people per second. Computed once, it tells everybody in
-/// the line when their turn will come.
+/// How fast a line moves at one time, in tickets per second. Computed once, it gives the ETA of every
+/// position.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
+pub struct SpeedEstimate {
     median: f64,
     slow: f64,
 }
 
-/// A line's movement since it began to move: what a speed can be computed from before there are full
-/// buckets. Ticks are regular, so that those who followed the first ones, over the time between the
-/// first and the last movement, is the speed wherever in a bucket it began.
+/// A line's movement since it began to move, from which the speed is computed before there are full
+/// buckets. Ticks are regular, so that the tickets after the first movement, divided by the time between the
+/// first and the last movement, are the speed, wherever in a bucket the line began to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moves {
-    /// When the first left the front of the line.
+    /// When the first tickets left the front of the line.
     first_at: Millis,
-    /// How many left then.
+    /// How many tickets left then.
     first: u64,
-    /// When the last left.
+    /// When the last tickets left.
     last_at: Millis,
-    /// How many left since the first.
+    /// How many tickets left after the first ones.
     later: u64,
 }
 
-/// How many people left the front of a line in each recent bucket of time.
+/// How many tickets left the front of a line in each recent bucket.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// (bucket, people), oldest first; buckets without movement are missing.
+    /// (bucket, tickets), oldest first; buckets without movement are missing.
     buckets: Vec<(u64, u32)>,
     moves: Option<Moves>,
 }
 
 impl Rate {
-    /// The bucket a moment falls into.
+    /// Returns the bucket of a time.
     pub fn bucket_of(now: Millis) -> u64 {
         now / BUCKET_MS
     }
 
-    /// From stored counts, in any order.
+    /// Creates a rate from stored counts, in any order.
     pub fn new(mut buckets: Vec<(u64, u32)>) -> Self {
         buckets.sort_unstable();
         Self { buckets, moves: None }
     }
 
-    /// The same with the movement since the line began to move; none if that is not known.
+    /// Adds the movement since the line began to move; `None` if it is unknown.
     #[must_use]
     pub fn with_moves(self, moves: Option<Moves>) -> Self {
         Self { moves, ..self }
     }
 
-    /// People per second over the last half minute.
+    /// Returns tickets per second over the last 30 s.
     pub fn per_second(&self, now: Millis) -> f64 {
         let speeds = self.speeds(now);
         let recent = &speeds[speeds.len().saturating_sub(RECENT_BUCKETS as usize)..];
         if recent.is_empty() { 0.0 } else { recent.iter().sum::<f64>() / recent.len() as f64 }
     }
 
-    /// The median and the slow tenth of the speeds measured over the last minutes, or none while
-    /// unknown.
-    pub fn pace(&self, now: Millis) -> Option<Pace> {
+    /// Returns the median and the 10th percentile of the speeds of the last minutes, or `None` while the
+    /// speed is unknown.
+    pub fn estimate(&self, now: Millis) -> Option<SpeedEstimate> {
         let mut speeds = self.speeds(now);
         speeds.sort_unstable_by(f64::total_cmp);
         let mean = speeds.iter().sum::<f64>() / speeds.len().max(1) as f64;
         if mean <= 0.0 {
             return None;
         }
-        // A line slower than one person per bucket has mostly empty buckets: then the mean is
-        // the honest figure, and the slow tenth is taken as a third of it.
+        // A line slower than one ticket per bucket has mostly empty buckets. The mean is then the
+        // better estimate, and a third of it replaces the 10th percentile.
         let at = |part: f64| speeds[((speeds.len() - 1) as f64 * part) as usize];
         let (median, slow) = (at(0.5).max(mean / 2.0), at(0.1).max(mean / 3.0));
-        Some(Pace { median, slow: slow.min(median) })
+        Some(SpeedEstimate { median, slow: slow.min(median) })
     }
 
     /// The speed of every full bucket from the first movement kept to now, oldest first. The bucket
@@ -115,37 +115,37 @@ impl Rate {
         };
         if first >= current {
             let elapsed = (now % BUCKET_MS).max(1000) as f64 / 1000.0;
-            return vec![f64::from(self.people_in(current)) / elapsed];
+            return vec![f64::from(self.tickets_in(current)) / elapsed];
         }
         let seconds = BUCKET_MS as f64 / 1000.0;
-        (first..current).map(|bucket| f64::from(self.people_in(bucket)) / seconds).collect()
+        (first..current).map(|bucket| f64::from(self.tickets_in(bucket)) / seconds).collect()
     }
 
-    fn people_in(&self, bucket: u64) -> u32 {
+    fn tickets_in(&self, bucket: u64) -> u32 {
         let found = self.buckets.binary_search_by_key(&bucket, |(at, _)| *at);
         found.map_or(0, |index| self.buckets[index].1)
     }
 }
 
 impl Moves {
-    /// The movement after `people` left the front at `now`. One that is older than all buckets, or
-    /// that a clock puts into the future, begins again.
+    /// Returns the movement after `tickets` left the front at `now`. A movement that is older than all
+    /// buckets, or in the future because of clock skew, begins again.
     #[must_use]
-    pub fn after(moves: Option<Self>, people: u32, now: Millis) -> Self {
-        let people = u64::from(people);
+    pub fn after(moves: Option<Self>, tickets: u32, now: Millis) -> Self {
+        let tickets = u64::from(tickets);
         let is_kept = |moves: &Self| {
             moves.first_at <= now && now.saturating_sub(moves.last_at) <= BUCKETS * BUCKET_MS
         };
         match moves.filter(is_kept) {
-            None => Self { first_at: now, first: people, last_at: now, later: 0 },
-            Some(moves) if moves.first_at == now => Self { first: moves.first + people, ..moves },
+            None => Self { first_at: now, first: tickets, last_at: now, later: 0 },
+            Some(moves) if moves.first_at == now => Self { first: moves.first + tickets, ..moves },
             Some(moves) => {
-                Self { last_at: moves.last_at.max(now), later: moves.later + people, ..moves }
+                Self { last_at: moves.last_at.max(now), later: moves.later + tickets, ..moves }
             }
         }
     }
 
-    /// Reads the form in which a store keeps it: `first_at:first:last_at:later`. Returns `None` for
+    /// Parses the stored form: `first_at:first:last_at:later`. Returns `None` for
     /// any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -155,7 +155,8 @@ impl Moves {
         numbers.next().is_none().then_some(moves)
     }
 
-    /// People per second. A line that stood longer than it moved is as slow as all of that time says.
+    /// Returns tickets per second. If the line has not moved for longer than it moved before, the whole time
+    /// counts.
     fn per_second(self, now: Millis) -> f64 {
         let seconds = |ms: Millis, least: Millis| ms.max(least) as f64 / 1000.0;
         let (moved, stood) = (self.last_at - self.first_at, now.saturating_sub(self.last_at));
@@ -167,16 +168,16 @@ impl Moves {
     }
 }
 
-impl Pace {
-    /// The estimate for a person with `ahead` people to go first.
+impl SpeedEstimate {
+    /// Returns the ETA of a ticket with `ahead` tickets before it.
     pub fn eta(self, ahead: u64) -> Eta {
         let seconds = |speed: f64| (ahead as f64 / speed).ceil() as u64;
         Eta { p50: seconds(self.median), p90: seconds(self.slow) }
     }
 }
 
-/// When to ask again, before jitter: a tenth of the wait, but within bounds and, where unseen
-/// people lose their turn, at least twice per grace period.
+/// Returns the poll interval before jitter: a tenth of the wait, within bounds, and at least twice per grace
+/// period if absent users lose their turn.
 pub fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
     let grace = if grace_seconds == 0 { u64::MAX } else { u64::from(grace_seconds) * 500 };
     let wait = eta.map_or(5_000, |eta| eta.p50 * 100);
@@ -187,16 +188,16 @@ pub fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
 mod tests {
     use super::*;
 
-    fn steady(people: u32, from: u64, to: u64) -> Rate {
-        Rate::new((from..to).map(|bucket| (bucket, people)).collect())
+    fn steady(tickets: u32, from: u64, to: u64) -> Rate {
+        Rate::new((from..to).map(|bucket| (bucket, tickets)).collect())
     }
 
     fn eta(rate: &Rate, now: Millis, ahead: u64) -> Option<Eta> {
-        rate.pace(now).map(|pace| pace.eta(ahead))
+        rate.estimate(now).map(|speed| speed.eta(ahead))
     }
 
     #[test]
-    fn a_steady_line_is_foretold_exactly() {
+    fn the_eta_of_a_steady_line_is_exact() {
         let rate = steady(50, 100, 120);
         let now = 120 * BUCKET_MS + 10;
         assert_eq!(eta(&rate, now, 100), Some(Eta { p50: 10, p90: 10 }));
@@ -212,24 +213,24 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_promised_while_nothing_moved_lately() {
-        assert_eq!(Rate::default().pace(1_000_000), None);
+    fn a_line_without_recent_movement_has_no_eta() {
+        assert_eq!(Rate::default().estimate(1_000_000), None);
         let long_ago = steady(50, 1, 2);
-        assert_eq!(long_ago.pace(1_000 * BUCKET_MS), None);
+        assert_eq!(long_ago.estimate(1_000 * BUCKET_MS), None);
     }
 
     #[test]
-    fn the_first_seconds_already_tell() {
+    fn the_first_seconds_give_an_eta() {
         let rate = steady(20, 100, 101);
         assert_eq!(eta(&rate, 100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
     }
 
-    /// A line that begins to move at `from` and moves `people` per tick until `now`.
-    fn ticking(from: Millis, tick_ms: Millis, people: u32, now: Millis) -> Rate {
+    /// A line that begins to move at `from` and moves `tickets` per tick until `now`.
+    fn ticking(from: Millis, tick_ms: Millis, tickets: u32, now: Millis) -> Rate {
         let (mut buckets, mut moves) = (std::collections::BTreeMap::new(), None);
         for at in (from..=now).step_by(usize::try_from(tick_ms).unwrap()) {
-            *buckets.entry(Rate::bucket_of(at)).or_default() += people;
-            moves = Some(Moves::after(moves, people, at));
+            *buckets.entry(Rate::bucket_of(at)).or_default() += tickets;
+            moves = Some(Moves::after(moves, tickets, at));
         }
         Rate::new(buckets.into_iter().collect()).with_moves(moves)
     }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_asked_to_wait_a_tenth_of_their_wait() {
+    fn the_poll_interval_is_a_tenth_of_the_wait() {
         let eta = |p50| Some(Eta { p50, p90: p50 });
         assert_eq!(poll_after_ms(eta(100), 60), 10_000);
         assert_eq!(poll_after_ms(eta(1), 60), 1_000);

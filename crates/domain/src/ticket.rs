@@ -1,38 +1,38 @@
-//! A ticket is a place in a line.
+//! A ticket of a line, its status and how it ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ItemId, Number, UserId};
 
-/// A place in a line: who holds it, where, and its number.
+/// A ticket: the item, the user and the number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The line's item.
     pub item: ItemId,
     /// Who holds it.
     pub user: UserId,
-    /// Where in the line.
+    /// Its number in the line.
     pub number: Number,
 }
 
-/// What a person is told about their ticket.
+/// The status of a ticket, as its user sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Status {
     /// In the line.
     Waiting,
-    /// Let in: a pass is given.
+    /// Admitted: the response has a pass.
     Enterable,
-    /// The entry was not used in time.
+    /// The entry expired.
     Expired,
     /// The order was placed.
     Completed,
-    /// The person left, or gave the entry back.
+    /// The user left, or gave the entry back.
     Left,
-    /// Unseen for too long.
+    /// The user was absent too long.
     Abandoned,
-    /// The person joined again and took a new place.
+    /// The user joined again and has a new ticket.
     Replaced,
 }
 
@@ -59,7 +59,7 @@ impl EndReason {
     pub const ALL: [Self; 5] =
         [Self::Expired, Self::Completed, Self::Left, Self::Abandoned, Self::Replaced];
 
-    /// The word, as JSON writes it.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Expired => "EXPIRED",
@@ -70,7 +70,7 @@ impl EndReason {
         }
     }
 
-    /// One letter, as the store writes it.
+    /// Returns the letter that the store writes.
     pub fn code(self) -> &'static str {
         match self {
             Self::Expired => "E",
@@ -81,7 +81,7 @@ impl EndReason {
         }
     }
 
-    /// The reason of a letter.
+    /// Returns the reason of a letter that the store wrote.
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.code() == code)
     }
@@ -100,7 +100,7 @@ impl From<EndReason> for Status {
 }
 
 impl Status {
-    /// Whether nothing can follow.
+    /// Returns whether no other status can follow.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Waiting | Self::Enterable)
     }

@@ -1,9 +1,9 @@
 //! The token is the ticket: `{userId}-{itemId}-{UUID}`.
 //!
 //! The UUID is a version 8: 48 bits number · 4 version · 4 lane · 4 key id · 4 zero · 2 variant ·
-//! 62 bits of HMAC-SHA256 over (item, user, lane, number). Whoever holds the secret can check a
-//! token and read its number without asking anybody, and can write it again from the ticket, so
-//! that no token is ever stored. See `docs/adr/001-the-token.md`.
+//! 62 bits of HMAC-SHA256 over (item, user, lane, number). A process with the secret verifies
+//! a token and reads its number without a store call, and writes the same token again from the ticket. So
+//! no token is ever stored. See `docs/adr/001-the-token.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,15 +15,15 @@ use uuid::Uuid;
 
 use crate::{ItemId, MAX_CLOCK_LAG_MS, Millis, Number, Ticket, UserId};
 
-/// Everybody stands in the one lane there is; the bits are kept for priority lanes.
+/// The only lane. The bits are reserved for priority lanes.
 const LANE: u8 = 0;
-/// How many dashes of a refused token are tried as the border between user and item. Bounds what
-/// a forged token can cost; more dashes than this only turns a 403 into a 401.
-const MISMATCH_TRIES: usize = 16;
+/// Dashes of a refused token that are tried as the border between user and item. Limits the cost of a
+/// forged token; with more dashes, the response is 401 instead of 403.
+const MAX_MISMATCH_ATTEMPTS: usize = 16;
 const UUID_LEN: usize = 36;
 const MAC_BITS: u64 = (1 << 62) - 1;
 
-/// The secrets that sign and verify tokens: the first signs, all verify.
+/// The secrets of tokens: the first signs, all verify.
 #[derive(Clone)]
 pub struct TicketKeys {
     keys: Vec<TicketKey>,
@@ -34,7 +34,7 @@ pub struct TicketKeys {
 #[derive(Clone)]
 struct TicketKey {
     id: u8,
-    /// Keyed once; cloning it per token saves two of the four SHA-256 blocks.
+    /// Initialised with the key. Cloning it per token saves two of the four SHA-256 blocks.
     mac: Hmac<Sha256>,
 }
 
@@ -44,15 +44,15 @@ pub enum TokenError {
     /// Malformed or forged.
     #[error("the token is malformed or was not issued here")]
     Invalid,
-    /// Genuine, but of another item.
+    /// Valid, but for another item.
     #[error("the token belongs to another item")]
-    OtherItem,
-    /// Genuine, but older than a ticket may be.
+    WrongItem,
+    /// Valid, but older than a ticket may be.
     #[error("the ticket is too old, join again")]
     TooOld,
 }
 
-/// Why a text is no key, ticket secret or pass key. Never quotes the secret.
+/// Why a text is not a valid ticket secret or pass key. The message never contains the secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No key at all.
@@ -60,23 +60,23 @@ pub enum KeyError {
     Empty,
     /// Not `id:hex`.
     #[error("ticket secret {0} is not of the form id:hex")]
-    Form(usize),
+    InvalidFormat(usize),
     /// The key id does not fit four bits.
     #[error("ticket secret {0}: the id must be a number from 0 to 15")]
-    Id(usize),
+    InvalidId(usize),
     /// Two secrets with one id.
     #[error("ticket secret {0}: the id {1} is given twice")]
-    Twice(usize, u8),
+    DuplicateId(usize, u8),
     /// Not hexadecimal, or too short to be a secret.
     #[error("ticket secret {0}: at least 32 hexadecimal digits (16 bytes) are needed")]
-    Hex(usize),
+    InvalidSecret(usize),
     /// Not an Ed25519 private key.
     #[error("pass key {0} is not an Ed25519 private key in PKCS#8 PEM")]
-    Pem(usize),
+    InvalidPem(usize),
 }
 
 impl TicketKeys {
-    /// A fresh random key, for a process that shares its line with nobody.
+    /// Generates a random key, for a single process.
     pub fn generate() -> Self {
         Self::unlimited(vec![TicketKey::new(0, &crate::pass::random_bytes())])
     }
@@ -93,18 +93,18 @@ impl TicketKeys {
         self
     }
 
-    /// Whether a ticket with this number is older than a ticket may be at `now`; see
+    /// Returns whether a ticket with this number is older than a ticket may be at `now`; see
     /// [`Number::is_older_than`].
     pub fn is_too_old(&self, number: Number, now: Millis) -> bool {
         number.is_older_than(self.max_age, now)
     }
 
-    /// When the oldest ticket that is not too old at `now` was issued, in Unix milliseconds.
+    /// Returns when the oldest ticket that is not too old at `now` was issued, in Unix milliseconds.
     pub fn oldest_issue(&self, now: Millis) -> Millis {
         now.saturating_sub(self.max_age.saturating_add(MAX_CLOCK_LAG_MS))
     }
 
-    /// Reads a token presented for `item` at `now`. Unlike [`TicketKeys::verify`], refuses tickets that
+    /// Verifies a token for `item` at `now`. Unlike [`TicketKeys::verify`], refuses tickets that
     /// are too old.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl TicketKeys {
         if self.is_too_old(ticket.number, now) { Err(TokenError::TooOld) } else { Ok(ticket) }
     }
 
-    /// Writes the token of a ticket, always the same for the same ticket and signing key.
+    /// Returns the token of a ticket, which is always the same for one ticket and signing key.
     pub fn token(&self, ticket: &Ticket) -> String {
         let uuid = self.uuid(ticket);
         let mut text = String::with_capacity(
@@ -128,10 +128,10 @@ impl TicketKeys {
         text
     }
 
-    /// The token's UUID alone, as it stands in a pass.
+    /// Returns the token's UUID, which is the `jti` of a pass.
     pub fn uuid(&self, ticket: &Ticket) -> Uuid {
         let key = &self.keys[0];
-        compose(
+        encode_uuid(
             ticket.number,
             LANE,
             key.id,
@@ -139,18 +139,18 @@ impl TicketKeys {
         )
     }
 
-    /// Reads a token presented for `item`, whatever its age.
+    /// Verifies a token for `item`, whatever its age.
     pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
         let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
-        let parts = Parts::of(uuid).ok_or(TokenError::Invalid)?;
-        let key = self.keys.iter().find(|key| key.id == parts.key).ok_or(TokenError::Invalid)?;
-        if let Some(user) = user_before(holder, item)
-            && key.signed(item, &user, &parts)
+        let fields = TokenFields::decode(uuid).ok_or(TokenError::Invalid)?;
+        let key = self.keys.iter().find(|key| key.id == fields.key).ok_or(TokenError::Invalid)?;
+        if let Some(user) = user_prefix(holder, item)
+            && key.is_signed_for(item, &user, &fields)
         {
-            return Ok(Ticket { item: item.clone(), user, number: parts.number });
+            return Ok(Ticket { item: item.clone(), user, number: fields.number });
         }
-        Err(if key.signed_for_another(holder, &parts) {
-            TokenError::OtherItem
+        Err(if key.is_signed_for_other_item(holder, &fields) {
+            TokenError::WrongItem
         } else {
             TokenError::Invalid
         })
@@ -164,8 +164,8 @@ impl TicketKey {
         Self { id, mac }
     }
 
-    /// The first 62 bits of the MAC. Lengths come first so that ("a-b", "c") and ("a", "b-c"),
-    /// whose tokens read alike, have different MACs.
+    /// Returns the first 62 bits of the MAC. The lengths are hashed first, so that ("a-b", "c") and ("a", "b-c"),
+    /// whose tokens begin with the same text, have different MACs.
     fn mac62(&self, item: &ItemId, user: &UserId, lane: u8, number: Number) -> u64 {
         let (item, user) = (item.as_str().as_bytes(), user.as_str().as_bytes());
         let mut mac = self.mac.clone();
@@ -181,18 +181,18 @@ impl TicketKey {
         u64::from_be_bytes(first) >> 2
     }
 
-    fn signed(&self, item: &ItemId, user: &UserId, parts: &Parts) -> bool {
-        let expected = self.mac62(item, user, parts.lane, parts.number);
-        expected.ct_eq(&parts.mac).into()
+    fn is_signed_for(&self, item: &ItemId, user: &UserId, fields: &TokenFields) -> bool {
+        let expected = self.mac62(item, user, fields.lane, fields.number);
+        expected.ct_eq(&fields.mac).into()
     }
 
-    /// Whether some other way to read `{userId}-{itemId}` makes the token genuine: then it is a
-    /// real ticket shown at the wrong door, and the person deserves to be told so.
-    fn signed_for_another(&self, holder: &str, parts: &Parts) -> bool {
-        holder.match_indices('-').take(MISMATCH_TRIES).any(|(dash, _)| {
+    /// Returns whether another split of `{userId}-{itemId}` makes the token valid: then it is a ticket of
+    /// another item, and the error says so.
+    fn is_signed_for_other_item(&self, holder: &str, fields: &TokenFields) -> bool {
+        holder.match_indices('-').take(MAX_MISMATCH_ATTEMPTS).any(|(dash, _)| {
             match (UserId::parse_stored(&holder[..dash]), ItemId::parse_stored(&holder[dash + 1..]))
             {
-                (Ok(user), Ok(item)) => self.signed(&item, &user, parts),
+                (Ok(user), Ok(item)) => self.is_signed_for(&item, &user, fields),
                 _ => false,
             }
         })
@@ -200,15 +200,15 @@ impl TicketKey {
 }
 
 /// The fields of a token's UUID.
-struct Parts {
+struct TokenFields {
     number: Number,
     lane: u8,
     key: u8,
     mac: u64,
 }
 
-impl Parts {
-    fn of(uuid: Uuid) -> Option<Self> {
+impl TokenFields {
+    fn decode(uuid: Uuid) -> Option<Self> {
         let (high, low) = uuid.as_u64_pair();
         let genuine = (high >> 12) & 0xf == 8 && high & 0xf == 0 && low >> 62 == 0b10;
         genuine.then_some(Self {
@@ -220,13 +220,13 @@ impl Parts {
     }
 }
 
-fn compose(number: Number, lane: u8, key: u8, mac: u64) -> Uuid {
+fn encode_uuid(number: Number, lane: u8, key: u8, mac: u64) -> Uuid {
     let high = (number.0 << 16) | (8 << 12) | (u64::from(lane) << 8) | (u64::from(key) << 4);
     Uuid::from_u64_pair(high, (0b10 << 62) | mac)
 }
 
-/// Cuts the UUID off the end. Only the one canonical spelling counts: a token is compared,
-/// logged and cached as text, so two spellings of one ticket must not exist.
+/// Splits the UUID from the end. Only the canonical spelling is accepted: tokens are compared, logged and
+/// cached as text, so that one ticket must not have two spellings.
 fn split_uuid(token: &str) -> Option<(&str, Uuid)> {
     let cut = token.len().checked_sub(UUID_LEN + 1)?;
     let (holder, rest) = (token.get(..cut)?, token.get(cut..)?);
@@ -236,8 +236,8 @@ fn split_uuid(token: &str) -> Option<(&str, Uuid)> {
     canonical.then_some((holder, uuid))
 }
 
-/// Both ids may contain dashes; the item is known from the address, so the user is what is left.
-fn user_before(holder: &str, item: &ItemId) -> Option<UserId> {
+/// Returns the user before `-{itemId}`. Both ids may contain dashes, but the item is known from the path.
+fn user_prefix(holder: &str, item: &ItemId) -> Option<UserId> {
     UserId::parse_stored(holder.strip_suffix(item.as_str())?.strip_suffix('-')?).ok()
 }
 
@@ -247,14 +247,15 @@ impl FromStr for TicketKeys {
     fn from_str(text: &str) -> Result<Self, KeyError> {
         let mut keys: Vec<TicketKey> = Vec::new();
         for (index, entry) in text.split(',').enumerate() {
-            let place = index + 1;
-            let (id, secret) = entry.trim().split_once(':').ok_or(KeyError::Form(place))?;
-            let id: u8 = id.parse().ok().filter(|id| *id < 16).ok_or(KeyError::Id(place))?;
+            let index = index + 1;
+            let (id, secret) =
+                entry.trim().split_once(':').ok_or(KeyError::InvalidFormat(index))?;
+            let id: u8 = id.parse().ok().filter(|id| *id < 16).ok_or(KeyError::InvalidId(index))?;
             let secret = hex::decode(secret).ok().filter(|bytes| bytes.len() >= 16);
             if keys.iter().any(|key| key.id == id) {
-                return Err(KeyError::Twice(place, id));
+                return Err(KeyError::DuplicateId(index, id));
             }
-            keys.push(TicketKey::new(id, &secret.ok_or(KeyError::Hex(place))?));
+            keys.push(TicketKey::new(id, &secret.ok_or(KeyError::InvalidSecret(index))?));
         }
         if keys.is_empty() { Err(KeyError::Empty) } else { Ok(Self::unlimited(keys)) }
     }
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_with_dashes_that_read_alike_are_told_apart() {
+    fn ids_with_dashes_are_distinguished() {
         let keys = keys(OLD);
         let one = keys.token(&ticket("c", "a-b", 7));
         let two = keys.token(&ticket("b-c", "a", 7));
@@ -307,7 +308,7 @@ mod tests {
         assert_eq!(keys.verify(&ItemId::parse("c").unwrap(), &one).unwrap().user.as_str(), "a-b");
         assert_eq!(keys.verify(&ItemId::parse("b-c").unwrap(), &two).unwrap().user.as_str(), "a");
         let other = keys.verify(&ItemId::parse("b-c").unwrap(), &one);
-        assert_eq!(other, Err(TokenError::OtherItem));
+        assert_eq!(other, Err(TokenError::WrongItem));
     }
 
     #[test]
@@ -337,14 +338,14 @@ mod tests {
     }
 
     #[test]
-    fn bad_secrets_are_refused_without_being_quoted() {
+    fn errors_do_not_contain_the_secret() {
         for bad in ["", "x", "1:zz", "16:000102030405060708090a0b0c0d0e0f", "1:0001", "-1:00"] {
             let error = bad.parse::<TicketKeys>().unwrap_err().to_string();
             assert!(!error.contains("0001"), "{error}");
         }
         assert_eq!(
             format!("{OLD},{OLD}").parse::<TicketKeys>().unwrap_err(),
-            KeyError::Twice(2, 3)
+            KeyError::DuplicateId(2, 3)
         );
         assert!(!format!("{:?}", keys(OLD)).contains("0405"));
     }
@@ -367,19 +368,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_issued_verifies(
+        fn issued_tokens_verify(
             item in "[A-Za-z0-9._~-]{1,64}",
             user in "[A-Za-z0-9._~@:+-]{1,128}",
             number in 0u64..(1 << 48),
         ) {
-            prop_assume!(!item.starts_with("~daegi."));
+            prop_assume!(ItemId::parse(&item).is_ok() && UserId::parse(&user).is_ok());
             let (keys, ticket) = (keys(OLD), ticket(&item, &user, number));
             let token = keys.token(&ticket);
             prop_assert_eq!(keys.verify(&ticket.item, &token), Ok(ticket));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,260}") {
+        fn no_text_panics(text in ".{0,260}") {
             let _ = keys(OLD).verify(&ItemId::parse("concert").unwrap(), &text);
         }
     }

@@ -1,49 +1,49 @@
-//! The topics. No other file knows a topic's name.
+//! Kafka topics. No other file contains a topic name.
 
 use std::fmt;
 
-/// What a topic is for. Its default name is also the type of the events in it.
+/// A topic by purpose. Its default name is also the type of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
-    /// In, compacted: product services say what an item is now.
+    /// Inbound, compacted: the current state of an item, from product services.
     ItemChanged,
-    /// In: order services say how an order ended.
+    /// Inbound: how an order ended, from order services.
     OrderClosed,
-    /// Out: who was let in.
+    /// Outbound: admitted tickets.
     TokenActivated,
-    /// Out: how a ticket ended.
+    /// Outbound: ended tickets.
     TokenClosed,
 }
 
-/// A name that Kafka takes and that leaves room for `.dlq`: 1–245 of `A-Z a-z 0-9 . _ -`.
+/// A topic name that Kafka accepts, also with the suffix `.dlq`: 1–245 of `A-Z a-z 0-9 . _ -`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopicName(String);
 
-/// What the topics are called here. No two have the same name, dead letters included.
+/// The configured names of all topics. They are distinct, dead-letter topics included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topics {
     names: [TopicName; 4],
 }
 
-/// Kafka would refuse it.
+/// The name is not valid in Kafka.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be 1 to 245 of A-Z a-z 0-9 . _ - and not only dots")]
 pub struct TopicNameError;
 
-/// Whoever reads one would read the other.
+/// Two topics have one name, so that a consumer of one would read the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must not be the name of another topic, nor of dead letters")]
-pub struct TopicTaken(pub Topic);
+pub struct DuplicateTopicName(pub Topic);
 
 impl Topic {
     /// All of them.
     pub const ALL: [Self; 4] =
         [Self::ItemChanged, Self::OrderClosed, Self::TokenActivated, Self::TokenClosed];
 
-    /// Those that daegi reads.
-    pub const IN: [Self; 2] = [Self::ItemChanged, Self::OrderClosed];
+    /// The topics that daegi consumes.
+    pub const INBOUND: [Self; 2] = [Self::ItemChanged, Self::OrderClosed];
 
-    /// The type of its events, which stays the same under any name.
+    /// Returns the type of its events, which does not depend on the configured name.
     pub const fn event_type(self) -> &'static str {
         match self {
             Self::ItemChanged => "item.changed",
@@ -61,7 +61,7 @@ impl fmt::Display for Topic {
 }
 
 impl TopicName {
-    /// Takes a name that Kafka takes.
+    /// Parses a name that Kafka accepts.
     pub fn parse(text: &str) -> Result<Self, TopicNameError> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let usable = (1..=245).contains(&text.len())
@@ -78,40 +78,35 @@ impl Default for Topics {
 }
 
 impl Topics {
-    /// The defaults, with other names for some of them.
-    pub fn renamed(
+    /// Returns the default names with these replaced.
+    pub fn with_names(
         names: impl IntoIterator<Item = (Topic, TopicName)>,
-    ) -> Result<Self, TopicTaken> {
+    ) -> Result<Self, DuplicateTopicName> {
         let mut topics = Self::default();
         for (topic, name) in names {
             topics.names[topic as usize] = name;
         }
-        match Topic::ALL.into_iter().find(|topic| topics.is_taken(*topic)) {
-            Some(topic) => Err(TopicTaken(topic)),
+        match Topic::ALL.into_iter().find(|topic| topics.is_duplicate(*topic)) {
+            Some(topic) => Err(DuplicateTopicName(topic)),
             None => Ok(topics),
         }
     }
 
-    fn is_taken(&self, topic: Topic) -> bool {
+    fn is_duplicate(&self, topic: Topic) -> bool {
         let name = self.name(topic);
         let by_another = |other: Topic| other != topic && self.name(other) == name;
         Topic::ALL.into_iter().any(by_another)
-            || Topic::IN.into_iter().any(|other| self.dead_letters(other) == name)
+            || Topic::INBOUND.into_iter().any(|other| self.dead_letter_name(other) == name)
     }
 
-    /// The name of a topic.
+    /// Returns the name of a topic.
     pub fn name(&self, topic: Topic) -> &str {
         &self.names[topic as usize].0
     }
 
-    /// Where messages of a topic go that nobody can use.
-    pub fn dead_letters(&self, topic: Topic) -> String {
+    /// Returns the name of the topic for messages that cannot be processed.
+    pub fn dead_letter_name(&self, topic: Topic) -> String {
         format!("{}.dlq", self.name(topic))
-    }
-
-    /// The topic of a name.
-    pub fn named(&self, name: &str) -> Option<Topic> {
-        Topic::ALL.into_iter().find(|topic| self.name(*topic) == name)
     }
 }
 
@@ -119,25 +114,24 @@ impl Topics {
 mod tests {
     use super::*;
 
-    fn renamed(topic: Topic, name: &str) -> Result<Topics, TopicTaken> {
-        Topics::renamed([(topic, TopicName::parse(name).unwrap())])
+    fn renamed(topic: Topic, name: &str) -> Result<Topics, DuplicateTopicName> {
+        Topics::with_names([(topic, TopicName::parse(name).unwrap())])
     }
 
     #[test]
     fn a_renamed_topic_keeps_the_type_of_its_events() {
         let topics = renamed(Topic::ItemChanged, "shop.items").unwrap();
-        assert_eq!(topics.named("shop.items"), Some(Topic::ItemChanged));
-        assert_eq!(topics.named("item.changed"), None);
-        assert_eq!(topics.dead_letters(Topic::ItemChanged), "shop.items.dlq");
+        assert_eq!(topics.name(Topic::ItemChanged), "shop.items");
+        assert_eq!(topics.dead_letter_name(Topic::ItemChanged), "shop.items.dlq");
         assert_eq!(Topic::ItemChanged.event_type(), "item.changed");
     }
 
     #[test]
-    fn names_that_kafka_refuses_or_that_are_taken_are_refused() {
+    fn invalid_and_duplicate_names_are_refused() {
         for bad in ["", "a b", "a/b", ".", "..", "한국", &"x".repeat(246)] {
             assert_eq!(TopicName::parse(bad), Err(TopicNameError), "{bad}");
         }
-        let taken = |topic| Err(TopicTaken(topic));
+        let taken = |topic| Err(DuplicateTopicName(topic));
         assert_eq!(renamed(Topic::ItemChanged, "token.closed"), taken(Topic::ItemChanged));
         assert_eq!(renamed(Topic::TokenClosed, "order.closed.dlq"), taken(Topic::TokenClosed));
         assert!(renamed(Topic::TokenClosed, "token.closed").is_ok());

@@ -1,8 +1,8 @@
 //! The trace of a ticket, from the join to its end.
 //!
-//! Minutes lie between a join and the admission, and other processes; nothing is kept for a person
-//! meanwhile. So nobody passes ids on: whoever knows the ticket computes them, and everybody
-//! computes the same. See `docs/adr/011-traces.md`.
+//! A join and its admission are minutes apart and happen in different processes, and no trace context is
+//! stored in between. So ids are not passed on: every process computes the same ids from the ticket. See
+//! `docs/adr/011-traces.md`.
 
 mod context;
 mod ratio;
@@ -14,35 +14,35 @@ use sha2::{Digest, Sha256};
 use crate::{ItemId, Number};
 
 pub use context::TraceContext;
-pub use ratio::{Ratio, RatioError};
+pub use ratio::{SampleRatio, SampleRatioError};
 
-/// Keep ids apart from each other and from anything else that is hashed anywhere. Fixed for ever:
-/// while a fleet is replaced, old and new processes must agree.
+/// Prefixes that keep trace ids, span ids and other hashes distinct. They must never change, because old and
+/// new processes of a rolling upgrade must compute the same ids.
 const TRACE_IDS: &str = "daegi trace";
 const SPAN_IDS: &str = "daegi span";
 
-/// Names all that happens to one ticket.
+/// The id of the trace of one ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId(pub u128);
 
-/// Names one thing that happened.
+/// The id of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId(pub u64);
 
-/// What happens to a ticket once at most, so that its span has an id known beforehand.
+/// A step that happens to a ticket at most once, so that its span id can be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// The person took a place.
+pub enum TicketStep {
+    /// The user joined.
     Join,
-    /// The person was let in.
-    Activate,
+    /// The ticket was admitted.
+    Admit,
     /// The ticket ended.
-    Close,
+    End,
 }
 
 impl TraceId {
-    /// The trace of a ticket. The item and the number say which one: no two tickets of an item ever
-    /// have the same, and neither says who the person is.
+    /// Returns the trace of a ticket, computed from item and number: they identify the ticket without
+    /// identifying the user.
     #[must_use]
     pub fn of(item: &ItemId, number: Number) -> Self {
         let digest = digest(TRACE_IDS, item, number);
@@ -50,18 +50,18 @@ impl TraceId {
     }
 }
 
-impl Step {
-    /// The span's name.
+impl TicketStep {
+    /// Returns the span's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Join => "join",
-            Self::Activate => "activate",
-            Self::Close => "close",
+            Self::Admit => "activate",
+            Self::End => "close",
         }
     }
 
-    /// The span of this step of a ticket.
+    /// Returns the span of this step of a ticket.
     #[must_use]
     pub fn span(self, item: &ItemId, number: Number) -> SpanId {
         let digest = digest(&format!("{SPAN_IDS}\n{}", self.name()), item, number);
@@ -69,7 +69,8 @@ impl Step {
     }
 }
 
-/// No item has a line break in its id, so that no two tickets are written alike.
+/// Hashes prefix, item and number. Item ids contain no line break, so that different tickets have different
+/// texts.
 fn digest(ids: &str, item: &ItemId, number: Number) -> [u8; 32] {
     Sha256::digest(format!("{ids}\n{item}\n{number}")).into()
 }
@@ -92,29 +93,32 @@ mod tests {
 
     use super::*;
 
-    const STEPS: [Step; 3] = [Step::Join, Step::Activate, Step::Close];
+    const STEPS: [TicketStep; 3] = [TicketStep::Join, TicketStep::Admit, TicketStep::End];
 
     fn item(id: &str) -> ItemId {
         ItemId::parse(id).unwrap()
     }
 
     #[test]
-    fn every_ticket_has_a_trace_of_its_own() {
+    fn every_ticket_has_a_distinct_trace() {
         let tickets = [("a", 1), ("a", 2), ("a", 11), ("a1", 1), ("b", 1)];
         let traces = tickets.map(|(id, number)| TraceId::of(&item(id), Number(number)));
         assert_eq!(HashSet::from(traces).len(), tickets.len());
     }
 
     #[test]
-    fn every_step_of_a_ticket_has_a_span_of_its_own() {
+    fn every_step_of_a_ticket_has_a_distinct_span() {
         let spans = STEPS.map(|step| step.span(&item("a"), Number(1)));
         assert_eq!(HashSet::from(spans).len(), STEPS.len());
-        assert_ne!(Step::Join.span(&item("a"), Number(1)), Step::Join.span(&item("a"), Number(2)));
+        assert_ne!(
+            TicketStep::Join.span(&item("a"), Number(1)),
+            TicketStep::Join.span(&item("a"), Number(2))
+        );
     }
 
-    /// Another process, perhaps of another version, computes them, too.
+    /// A process of another version must compute the same ids.
     #[test]
-    fn ids_do_not_change_with_the_way_they_are_computed() {
+    fn ids_never_change() {
         let (item, number) = (item("concert"), Number(114_870_076_687_617));
         let known = "3255b886f3e172f98615309bb9670663";
         assert_eq!(TraceId::of(&item, number).to_string(), known);

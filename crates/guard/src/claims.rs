@@ -1,4 +1,4 @@
-//! What a pass says, and whether it counts.
+//! Decodes and validates the claims of a pass.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use crate::refusal::Refusal;
 
 const ISSUER: &str = "daegi";
 
-/// The claims of a pass that is whole.
+/// The claims of a well-formed pass.
 #[derive(Deserialize)]
 pub(crate) struct Claims {
     #[serde(flatten)]
     pass: PassClaims,
-    /// daegi does not write it; who reads JWTs must heed it.
+    /// daegi does not set it, but a JWT consumer must respect it (RFC 7519).
     nbf: Option<u64>,
 }
 
 impl Claims {
-    /// The id of the key that signed it, by its own words.
+    /// Reads the key id from the JWT header. It is unverified.
     pub(crate) fn kid(pass: &str) -> Result<String, Refusal> {
         let header = jsonwebtoken::decode_header(pass).map_err(|_| Refusal::Invalid)?;
-        // The algorithm is ours to say, never the pass's.
+        // The guard fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
         if header.alg != Algorithm::EdDSA {
             return Err(Refusal::Invalid);
         }
         header.kid.ok_or(Refusal::Invalid)
     }
 
-    /// The claims, if this key signed them.
+    /// Decodes the claims if this key signed them.
     pub(crate) fn signed(pass: &str, key: &DecodingKey) -> Result<Self, Refusal> {
         let mut only_signature = Validation::new(Algorithm::EdDSA);
         only_signature.required_spec_claims.clear();
@@ -41,16 +41,16 @@ impl Claims {
         decoded.map(|decoded| decoded.claims).map_err(|_| Refusal::Invalid)
     }
 
-    /// The claims, whoever signed them.
+    /// Decodes the claims without checking the signature.
     pub(crate) fn unsigned(pass: &str) -> Result<Self, Refusal> {
         jsonwebtoken::dangerous::insecure_decode_claims(pass).map_err(|_| Refusal::Invalid)
     }
 
-    /// The entry that they are proof of, to this item and now.
+    /// Validates issuer, item and times, and returns the entry.
     pub(crate) fn entry(
         self,
         item: &ItemId,
-        genuine: bool,
+        signature_verified: bool,
         now: Millis,
         skew: Duration,
     ) -> Result<Entry, Refusal> {
@@ -68,6 +68,13 @@ impl Claims {
         if exp.saturating_add(skew) <= now {
             return Err(Refusal::Expired);
         }
-        Ok(Entry { user: sub, item: aud, pass_id: jti, number: num, expires_at: exp, genuine })
+        Ok(Entry {
+            user: sub,
+            item: aud,
+            pass_id: jti,
+            number: num,
+            expires_at: exp,
+            signature_verified,
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The entry of a person who was let in.
+//! The entry of an admitted user.
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -6,28 +6,28 @@ use axum::http::request::Parts;
 use daegi_domain::{ItemId, Number, UserId};
 use uuid::Uuid;
 
-/// A person who was let in, as their pass says. Handlers behind a [`Protect`](crate::Protect)
-/// take it as an argument.
+/// An admitted user, as stated by their pass. Handlers behind a [`GuardLayer`](crate::GuardLayer)
+/// extract it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Who was let in.
+    /// The admitted user.
     pub user: UserId,
-    /// To what.
+    /// The item they were admitted to.
     pub item: ItemId,
-    /// The pass's own id. Another one once daegi signs with another ticket secret: what all passes
-    /// of an entry have in common is `item`, `user` and `number`, the key for one order per entry.
+    /// The id of the pass. It changes when daegi's ticket secret is rotated. Use `item`, `user` and
+    /// `number` as the key for one order per entry: all passes of an entry share them.
     pub pass_id: Uuid,
-    /// Their number in the line.
+    /// The ticket's number in the line.
     pub number: Number,
-    /// When the entry ends, in seconds since 1970.
+    /// When the entry expires, in seconds since the Unix epoch.
     pub expires_at: u64,
-    /// Whether the signature was checked. False only under
-    /// [`WhenAway::LetIn`](crate::WhenAway::LetIn).
-    pub genuine: bool,
+    /// Whether the signature was verified. False only with
+    /// [`OnUnavailable::FailOpen`](crate::OnUnavailable::FailOpen).
+    pub signature_verified: bool,
 }
 
 impl Entry {
-    /// The ticket's token, `{userId}-{itemId}-{passId}`, by which daegi knows the entry.
+    /// Returns the ticket's token, `{userId}-{itemId}-{passId}`, which identifies the entry to daegi.
     #[must_use]
     pub fn token(&self) -> String {
         format!("{}-{}-{}", self.user, self.item, self.pass_id)
@@ -38,7 +38,7 @@ impl<S: Sync> FromRequestParts<S> for Entry {
     type Rejection = (StatusCode, &'static str);
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        let missing = (StatusCode::INTERNAL_SERVER_ERROR, "this route is not behind a guard");
+        let missing = (StatusCode::INTERNAL_SERVER_ERROR, "this route is not behind a GuardLayer");
         parts.extensions.get().cloned().ok_or(missing)
     }
 }

@@ -1,4 +1,4 @@
-//! Checking passes and completing entries.
+//! Checks passes and completes entries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,101 +7,103 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::http::request::Parts;
 use daegi_domain::{ItemId, Millis};
 
-use crate::carrier::{Brought, brought};
 use crate::claims::Claims;
 use crate::entry::Entry;
-use crate::internal::Internal;
-use crate::keys::Keys;
+use crate::internal_client::InternalClient;
+use crate::jwks::JwksClient;
+use crate::pass_source::{FoundPass, find};
 use crate::refusal::Refusal;
 
-/// Tells the time in milliseconds since 1970.
+/// Returns the time in milliseconds since the Unix epoch.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Millis + Send + Sync>);
 
-/// What a guard does when daegi cannot be asked for what it needs: its keys, before they were
-/// had once, or whether a pass was revoked.
+/// What a guard does while daegi is unreachable and the guard needs it: for the keys, until the
+/// first successful fetch, or for an online check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WhenAway {
-    /// Nobody is let in who was not checked: 503.
+pub enum OnUnavailable {
+    /// Refuses requests that could not be checked, with 503.
     #[default]
-    Refuse,
-    /// Whoever brings a pass that could be one is let in: better too many people than none.
-    LetIn,
+    FailClosed,
+    /// Accepts any well-formed, unexpired pass without verifying its signature or revocation.
+    FailOpen,
 }
 
-/// What a guard is told. [`Setup::of`] has the defaults.
+/// Configuration of a guard. [`GuardConfig::new`] sets the defaults.
 #[derive(Debug, Clone)]
-pub struct Setup {
-    /// daegi's public address as this service reaches it: its keys are there.
-    pub room: String,
-    /// daegi's public address as people reach it: the waiting page is there.
-    pub pages: String,
-    /// daegi's internal address. Needed to complete entries and to check online.
-    pub internal: Option<String>,
-    /// Also asks daegi whether the entry was completed, given back or taken away since.
+pub struct GuardConfig {
+    /// daegi's public URL as this service reaches it. The guard fetches the keys from it.
+    pub public_url: String,
+    /// daegi's public URL as browsers reach it. Redirects to the waiting page use it.
+    pub browser_url: String,
+    /// daegi's internal URL. Required to complete entries and to check online.
+    pub internal_url: Option<String>,
+    /// Also checks with daegi, for each request, that the entry has not ended.
     pub online: bool,
-    /// What to do when daegi does not answer.
-    pub when_away: WhenAway,
-    /// By how much the clocks of daegi and this service may differ.
+    /// What to do while daegi is unreachable.
+    pub on_unavailable: OnUnavailable,
+    /// Tolerated difference between the clocks of daegi and this service.
     pub clock_skew: Duration,
-    /// How old the keys may be before they are fetched anew.
-    pub refresh: Duration,
-    /// The least time between two questions for keys, whatever passes people bring.
-    pub pause: Duration,
-    /// How long daegi may take to answer.
+    /// Age at which keys are fetched again.
+    pub key_ttl: Duration,
+    /// Minimum time between two fetches of keys, whatever key ids passes name.
+    pub min_fetch_interval: Duration,
+    /// Timeout of one call to daegi.
     pub timeout: Duration,
-    /// The time.
+    /// Source of the current time.
     pub clock: Clock,
 }
 
-/// Why a guard cannot be made, or an entry not be completed.
+/// Why a guard cannot be built or an entry cannot be completed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Completing and checking online need the internal listener.
-    #[error("the guard was not told daegi's internal address")]
-    NoInternal,
-    /// The guard's own client speaks no TLS.
-    #[error("{0} needs TLS, which the guard does not have: use http, or Guard::with_client")]
-    NoTls(String),
-    /// daegi does not answer, or answers with an error.
-    #[error("daegi does not answer")]
-    Away(#[from] reqwest::Error),
+    /// Completing entries and online checks call the internal listener.
+    #[error(
+        "internal_url is not configured; it is required to complete entries and to check online"
+    )]
+    InternalUrlMissing,
+    /// The guard's default client has no TLS.
+    #[error("{0} needs TLS, which the default client lacks; use http or Guard::with_client")]
+    TlsUnsupported(String),
+    /// daegi is unreachable or responded with an error.
+    #[error("daegi is unavailable")]
+    Unavailable(#[from] reqwest::Error),
 }
 
-/// A request that the guard admits.
+/// The outcome of an authorized request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admission {
-    /// The entry of the pass that counts.
+pub struct Authorization {
+    /// The entry of the chosen pass.
     pub entry: Entry,
-    /// That pass, if the browser must keep it in the guard's cookie from now on.
+    /// The chosen pass if it came with the URL: the response must set the guard's cookie to it.
     pub keep: Option<String>,
 }
 
-/// Lets in only who was let in by the waiting room. Cheap to clone; clones share their keys.
+/// Accepts only users admitted by the waiting room. Cheap to clone; clones share the fetched keys.
 #[derive(Debug, Clone)]
 pub struct Guard(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    keys: Keys,
-    internal: Option<Internal>,
-    setup: Setup,
+    keys: JwksClient,
+    internal: Option<InternalClient>,
+    config: GuardConfig,
 }
 
-impl Setup {
-    /// A guard for the daegi at this public address, with every default.
+impl GuardConfig {
+    /// Configuration for the daegi at this public URL, with all defaults.
     #[must_use]
-    pub fn of(room: &str) -> Self {
-        let room = room.trim_end_matches('/').to_owned();
+    pub fn new(public_url: &str) -> Self {
+        let public_url = public_url.trim_end_matches('/').to_owned();
         Self {
-            pages: room.clone(),
-            room,
-            internal: None,
+            browser_url: public_url.clone(),
+            public_url,
+            internal_url: None,
             online: false,
-            when_away: WhenAway::default(),
+            on_unavailable: OnUnavailable::default(),
             clock_skew: Duration::from_secs(5),
-            refresh: Duration::from_secs(300),
-            pause: Duration::from_secs(5),
+            key_ttl: Duration::from_secs(300),
+            min_fetch_interval: Duration::from_secs(5),
             timeout: Duration::from_secs(2),
             clock: Clock::system(),
         }
@@ -109,140 +111,141 @@ impl Setup {
 }
 
 impl Guard {
-    /// A guard that asks over plain HTTP. Nothing is fetched before the first pass comes.
+    /// Creates a guard that calls daegi over plain HTTP. The first pass triggers the first fetch.
     ///
     /// # Errors
-    /// If it is to ask an `https` address, or to check online and does not know where.
-    pub fn new(setup: Setup) -> Result<Self, Error> {
-        let mut asked = std::iter::once(&setup.room).chain(&setup.internal);
-        if let Some(address) = asked.find(|address| is_https(address)) {
-            return Err(Error::NoTls(address.clone()));
+    /// If a URL to call is `https`, or `online` is set without `internal_url`.
+    pub fn new(config: GuardConfig) -> Result<Self, Error> {
+        let mut urls = std::iter::once(&config.public_url).chain(&config.internal_url);
+        if let Some(url) = urls.find(|url| is_https(url)) {
+            return Err(Error::TlsUnsupported(url.clone()));
         }
-        // Part of the same company as daegi: no proxy in between.
+        // daegi runs in the same network: ignore proxy settings.
         let http = reqwest::Client::builder().no_proxy().build()?;
-        Self::with_client(setup, http)
+        Self::with_client(config, http)
     }
 
-    /// A guard that asks by this client: one with TLS, with certificates of your own, or with a
-    /// proxy.
+    /// Creates a guard with this client, for example one with TLS, own certificates or a proxy.
     ///
     /// # Errors
-    /// If it is to check online and does not know where.
-    pub fn with_client(setup: Setup, http: reqwest::Client) -> Result<Self, Error> {
-        if setup.online && setup.internal.is_none() {
-            return Err(Error::NoInternal);
+    /// If `online` is set without `internal_url`.
+    pub fn with_client(config: GuardConfig, http: reqwest::Client) -> Result<Self, Error> {
+        if config.online && config.internal_url.is_none() {
+            return Err(Error::InternalUrlMissing);
         }
-        let keys = Keys::new(http.clone(), &setup);
-        let internal =
-            setup.internal.as_ref().map(|address| Internal::new(http, address, setup.timeout));
-        Ok(Self(Arc::new(Inner { keys, internal, setup })))
+        let keys = JwksClient::new(http.clone(), &config);
+        let internal = config
+            .internal_url
+            .as_ref()
+            .map(|address| InternalClient::new(http, address, config.timeout));
+        Ok(Self(Arc::new(Inner { keys, internal, config })))
     }
 
-    /// Whether somebody with this pass is let in to `item`.
+    /// Checks a pass for `item`.
     ///
     /// # Errors
-    /// If they are not, and why.
+    /// The reason if the pass is refused.
     pub async fn check(&self, item: &ItemId, pass: &str) -> Result<Entry, Refusal> {
         let entry = self.read(item, pass).await?;
-        self.ask(&entry, pass).await?;
+        self.check_online(&entry, pass).await?;
         Ok(entry)
     }
 
-    /// Checks a request for `item` and decides which of its passes counts.
+    /// Checks a request for `item` and chooses between its passes.
     ///
-    /// A browser may bring two: one in its cookie and one in the address. A link must neither log a
-    /// person out nor make them another person. So the cookie counts while it is good, unless the
-    /// address brings a pass of the same user that expires later. A pass that does not count is
-    /// not kept.
+    /// A browser may send two, one in its cookie and one in the URL. A link must neither sign a user
+    /// out nor replace them by another user. Therefore a valid cookie wins unless the URL carries a
+    /// pass of the same user that expires later. A pass that was not chosen is not stored.
     ///
     /// # Errors
-    /// If the request is refused, and why. Where both passes are refused: why the one in the address is.
-    pub async fn admit(&self, parts: &Parts, item: &ItemId) -> Result<Admission, Refusal> {
-        let (address, cookie) = match brought(parts, item) {
-            Brought::Both { address, cookie } => (address, cookie),
-            Brought::Kept(pass) => {
-                return Ok(Admission { entry: self.check(item, pass).await?, keep: None });
+    /// The reason if the request is refused; if both passes are refused, the reason of the one in the URL.
+    pub async fn authorize(&self, parts: &Parts, item: &ItemId) -> Result<Authorization, Refusal> {
+        let (url, cookie) = match find(parts, item) {
+            FoundPass::Both { url, cookie } => (url, cookie),
+            FoundPass::Stored(pass) => {
+                return Ok(Authorization { entry: self.check(item, pass).await?, keep: None });
             }
-            Brought::InAddress(pass) => {
+            FoundPass::InUrl(pass) => {
                 let entry = self.check(item, pass).await?;
-                return Ok(Admission { entry, keep: Some(pass.to_owned()) });
+                return Ok(Authorization { entry, keep: Some(pass.to_owned()) });
             }
         };
-        let (new, kept) = (self.read(item, address).await, self.read(item, cookie).await);
-        let prefers_address = match (&new, &kept) {
+        let (new, kept) = (self.read(item, url).await, self.read(item, cookie).await);
+        let prefers_url = match (&new, &kept) {
             (Ok(new), Ok(kept)) => new.user == kept.user && new.expires_at > kept.expires_at,
             (_, kept) => kept.is_err(),
         };
-        let (new, kept) = ((new, address, true), (kept, cookie, false));
-        let (first, second) = if prefers_address { (new, kept) } else { (kept, new) };
+        let (new, kept) = ((new, url, true), (kept, cookie, false));
+        let (first, second) = if prefers_url { (new, kept) } else { (kept, new) };
         match self.confirm(first).await {
             Err(Refusal::Revoked) if second.0.is_ok() => self.confirm(second).await,
-            admission => admission,
+            authorization => authorization,
         }
     }
 
-    /// Asks about an entry that was read from a pass, and whether the browser must keep that pass.
+    /// Runs the online check for an entry that was read from a pass.
     async fn confirm(
         &self,
         (entry, pass, keep): (Result<Entry, Refusal>, &str, bool),
-    ) -> Result<Admission, Refusal> {
+    ) -> Result<Authorization, Refusal> {
         let entry = entry?;
-        self.ask(&entry, pass).await?;
-        Ok(Admission { entry, keep: keep.then(|| pass.to_owned()) })
+        self.check_online(&entry, pass).await?;
+        Ok(Authorization { entry, keep: keep.then(|| pass.to_owned()) })
     }
 
-    /// The entry that a pass is proof of, without an online check.
+    /// Verifies a pass offline and returns its entry.
     async fn read(&self, item: &ItemId, pass: &str) -> Result<Entry, Refusal> {
         if pass.is_empty() {
             return Err(Refusal::Missing);
         }
         let kid = Claims::kid(pass)?;
-        let (claims, genuine) = match self.0.keys.find(&kid).await {
+        let (claims, signature_verified) = match self.0.keys.find(&kid).await {
             Ok(Some(key)) => (Claims::signed(pass, &key)?, true),
             Ok(None) => return Err(Refusal::Invalid),
-            Err(_) if self.lets_in_unasked() => (Claims::unsigned(pass)?, false),
+            Err(_) if self.fails_open() => (Claims::unsigned(pass)?, false),
             Err(_) => return Err(Refusal::Unavailable),
         };
-        claims.entry(item, genuine, self.now_ms(), self.0.setup.clock_skew)
+        claims.entry(item, signature_verified, self.now_ms(), self.0.config.clock_skew)
     }
 
-    /// The person is done, such as with their order: makes room for the next one. Completing twice
-    /// is no mistake; answers whether this call ended the entry.
+    /// Ends an entry, for example after the order was placed, so that daegi can admit the next user.
+    /// Idempotent. Returns whether this call ended the entry.
     ///
     /// # Errors
-    /// If daegi cannot be reached. The entry then ends when the pass expires.
+    /// If daegi is unreachable. The entry then ends when the pass expires.
     pub async fn complete(&self, entry: &Entry) -> Result<bool, Error> {
-        let internal = self.0.internal.as_ref().ok_or(Error::NoInternal)?;
+        let internal = self.0.internal.as_ref().ok_or(Error::InternalUrlMissing)?;
         Ok(internal.complete(&entry.item, &entry.token()).await?)
     }
 
-    /// Where people wait for this item.
+    /// Returns the URL of the item's waiting page.
     #[must_use]
     pub fn waiting_page(&self, item: &ItemId) -> String {
-        format!("{}/wait/{item}", self.0.setup.pages.trim_end_matches('/'))
+        format!("{}/wait/{item}", self.0.config.browser_url.trim_end_matches('/'))
     }
 
-    /// Offline is enough for most: a pass is short-lived. Online knows what happened since.
-    async fn ask(&self, entry: &Entry, pass: &str) -> Result<(), Refusal> {
-        let Some(internal) = self.0.internal.as_ref().filter(|_| self.0.setup.online) else {
+    /// Checks that the entry has not ended since the pass was signed. Does nothing unless `online` is
+    /// set: passes are short-lived, so most services do without.
+    async fn check_online(&self, entry: &Entry, pass: &str) -> Result<(), Refusal> {
+        let Some(internal) = self.0.internal.as_ref().filter(|_| self.0.config.online) else {
             return Ok(());
         };
-        match internal.is_inside(&entry.item, pass).await {
+        match internal.has_entry(&entry.item, pass).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(Refusal::Revoked),
             Err(error) => {
-                tracing::warn!(%error, "the waiting room cannot be asked about a pass");
-                if self.lets_in_unasked() { Ok(()) } else { Err(Refusal::Unavailable) }
+                tracing::warn!(%error, "online check of a pass failed");
+                if self.fails_open() { Ok(()) } else { Err(Refusal::Unavailable) }
             }
         }
     }
 
-    fn lets_in_unasked(&self) -> bool {
-        self.0.setup.when_away == WhenAway::LetIn
+    fn fails_open(&self) -> bool {
+        self.0.config.on_unavailable == OnUnavailable::FailOpen
     }
 
     pub(crate) fn now_ms(&self) -> Millis {
-        self.0.setup.clock.now_ms()
+        self.0.config.clock.now_ms()
     }
 }
 
@@ -251,7 +254,7 @@ fn is_https(address: &str) -> bool {
 }
 
 impl Clock {
-    /// The clock of this machine.
+    /// Returns the system clock.
     #[must_use]
     pub fn system() -> Self {
         Self::new(|| {
@@ -260,7 +263,7 @@ impl Clock {
         })
     }
 
-    /// Any other clock, such as one that a test turns.
+    /// Creates a clock from a function, for example one that a test controls.
     pub fn new(now_ms: impl Fn() -> Millis + Send + Sync + 'static) -> Self {
         Self(Arc::new(now_ms))
     }

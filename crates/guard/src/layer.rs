@@ -1,4 +1,4 @@
-//! The tower layer that protects routes.
+//! Tower layer that protects routes.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,96 +11,100 @@ use axum::http::{HeaderValue, Request, Response};
 use daegi_domain::ItemId;
 use tower::{Layer, Service};
 
-use crate::carrier::keep;
-use crate::{Admission, Entry, Guard, Refusal};
+use crate::pass_source::cookie;
+use crate::{Authorization, Entry, Guard, Refusal};
 
 type ItemOf = Arc<dyn Fn(&Parts) -> Option<ItemId> + Send + Sync>;
 
-/// Protects what is behind it: a [`Layer`] for axum and everything else made of tower services.
+/// Refuses requests without a valid pass. A [`Layer`] for axum and any other tower service.
 #[derive(Clone)]
-pub struct Protect {
+pub struct GuardLayer {
     guard: Guard,
     item: ItemOf,
-    completing: bool,
+    complete_on_success: bool,
 }
 
-/// A service behind a guard.
+/// The service that [`GuardLayer`] produces.
 #[derive(Debug, Clone)]
-pub struct Protected<S> {
-    protect: Protect,
+pub struct GuardService<S> {
+    layer: GuardLayer,
     inner: S,
 }
 
 impl Guard {
-    /// Protects routes that belong to one item.
+    /// Returns a layer for routes of one item.
     #[must_use]
-    pub fn protect(&self, item: ItemId) -> Protect {
-        self.protect_by(move |_| Some(item.clone()))
+    pub fn layer(&self, item: ItemId) -> GuardLayer {
+        self.layer_with(move |_| Some(item.clone()))
     }
 
-    /// Protects routes whose item is part of the request. One that names none gets 404.
-    pub fn protect_by(
+    /// Returns a layer that takes the item from the request. A request without an item gets 404.
+    pub fn layer_with(
         &self,
         item: impl Fn(&Parts) -> Option<ItemId> + Send + Sync + 'static,
-    ) -> Protect {
-        Protect { guard: self.clone(), item: Arc::new(item), completing: false }
+    ) -> GuardLayer {
+        GuardLayer { guard: self.clone(), item: Arc::new(item), complete_on_success: false }
     }
 }
 
-impl Protect {
-    /// Completes the entry after every good answer (2xx), so that the next person is let in.
+impl GuardLayer {
+    /// Completes the entry after each successful response (2xx), so that daegi can admit the next user.
     #[must_use]
-    pub fn completing(mut self) -> Self {
-        self.completing = true;
+    pub fn complete_on_success(mut self) -> Self {
+        self.complete_on_success = true;
         self
     }
 
-    /// The entry, and the cookie in which the browser is to keep its pass.
-    async fn admit(&self, parts: &Parts) -> Result<(Entry, Option<HeaderValue>), Denied> {
-        let item = (self.item)(parts).ok_or(Denied { refusal: Refusal::NoItem, item: None })?;
-        match self.guard.admit(parts, &item).await {
-            Ok(Admission { entry, keep }) => {
+    /// Returns the entry and, if the response must set it, the cookie.
+    async fn authorize(
+        &self,
+        parts: &Parts,
+    ) -> Result<(Entry, Option<HeaderValue>), RefusedRequest> {
+        let item =
+            (self.item)(parts).ok_or(RefusedRequest { refusal: Refusal::NoItem, item: None })?;
+        match self.guard.authorize(parts, &item).await {
+            Ok(Authorization { entry, keep }) => {
                 let cookie = keep.and_then(|pass| self.cookie(&entry, &pass));
                 Ok((entry, cookie))
             }
-            Err(refusal) => Err(Denied { refusal, item: Some(item) }),
+            Err(refusal) => Err(RefusedRequest { refusal, item: Some(item) }),
         }
     }
 
     fn cookie(&self, entry: &Entry, pass: &str) -> Option<HeaderValue> {
         let left = entry.expires_at.saturating_sub(self.guard.now_ms() / 1000);
         let https = self.guard.waiting_page(&entry.item).starts_with("https:");
-        keep(&entry.item, pass, left, https)
+        cookie(&entry.item, pass, left, https)
     }
 
-    fn refuse<B: From<String>>(&self, parts: &Parts, denied: Denied) -> Response<B> {
-        let page = denied.item.map(|item| self.guard.waiting_page(&item)).unwrap_or_default();
+    fn refuse<B: From<String>>(&self, parts: &Parts, refused: RefusedRequest) -> Response<B> {
+        let page = refused.item.map(|item| self.guard.waiting_page(&item)).unwrap_or_default();
         let accept = parts.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-        denied.refusal.answer(accept.unwrap_or_default(), &page)
+        refused.refusal.to_response(accept.unwrap_or_default(), &page)
     }
 
-    /// The work is done, so its answer stands: an entry that cannot be completed expires.
+    /// Completes the entry. A failure does not change the response: the entry expires.
     async fn complete(&self, entry: &Entry) {
         if let Err(error) = self.guard.complete(entry).await {
-            tracing::warn!(%error, item.id = %entry.item, "an entry was not completed");
+            tracing::warn!(%error, item.id = %entry.item, "entry not completed, it ends when its pass expires");
         }
     }
 }
 
-struct Denied {
+struct RefusedRequest {
     refusal: Refusal,
     item: Option<ItemId>,
 }
 
-impl<S> Layer<S> for Protect {
-    type Service = Protected<S>;
+impl<S> Layer<S> for GuardLayer {
+    type Service = GuardService<S>;
 
-    fn layer(&self, inner: S) -> Protected<S> {
-        Protected { protect: self.clone(), inner }
+    fn layer(&self, inner: S) -> GuardService<S> {
+        GuardService { layer: self.clone(), inner }
     }
 }
 
-impl<S, Sent, Got> Service<Request<Sent>> for Protected<S>
+impl<S, Sent, Got> Service<Request<Sent>> for GuardService<S>
 where
     S: Service<Request<Sent>, Response = Response<Got>> + Clone + Send + 'static,
     S::Future: Send,
@@ -116,32 +120,34 @@ where
     }
 
     fn call(&mut self, request: Request<Sent>) -> Self::Future {
-        // The one that was polled ready is used, its clone takes its place.
+        // Call the instance that was polled ready and keep its clone (see `tower::Service::call`).
         let fresh = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, fresh);
-        let protect = self.protect.clone();
+        let layer = self.layer.clone();
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
-            let (entry, cookie) = match protect.admit(&parts).await {
-                Ok(admitted) => admitted,
-                Err(denied) => return Ok(protect.refuse(&parts, denied)),
+            let (entry, cookie) = match layer.authorize(&parts).await {
+                Ok(authorized) => authorized,
+                Err(refused) => return Ok(layer.refuse(&parts, refused)),
             };
             parts.extensions.insert(entry.clone());
-            let mut answer = inner.call(Request::from_parts(parts, body)).await?;
+            let mut response = inner.call(Request::from_parts(parts, body)).await?;
             if let Some(cookie) = cookie {
-                answer.headers_mut().append(SET_COOKIE, cookie);
+                response.headers_mut().append(SET_COOKIE, cookie);
             }
-            if protect.completing && answer.status().is_success() {
-                protect.complete(&entry).await;
+            if layer.complete_on_success && response.status().is_success() {
+                layer.complete(&entry).await;
             }
-            Ok(answer)
+            Ok(response)
         })
     }
 }
 
-impl fmt::Debug for Protect {
+impl fmt::Debug for GuardLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let completing = &self.completing;
-        f.debug_struct("Protect").field("completing", completing).finish_non_exhaustive()
+        let complete_on_success = &self.complete_on_success;
+        f.debug_struct("GuardLayer")
+            .field("complete_on_success", complete_on_success)
+            .finish_non_exhaustive()
     }
 }

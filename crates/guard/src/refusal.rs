@@ -1,4 +1,4 @@
-//! Why somebody is not let in, and what they are answered.
+//! Reasons to refuse a request, and the responses.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
@@ -6,28 +6,28 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-/// Why somebody is not let in.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Refusal {
-    /// They brought no pass.
+    /// The request carries no pass.
     #[error("there is no pass, please wait in line first")]
     Missing,
-    /// Malformed, forged, or signed by a key that daegi does not publish.
+    /// Malformed, forged, or signed with a key that daegi does not publish.
     #[error("the pass was not issued by the waiting room")]
     Invalid,
-    /// Genuine, but too old: the place was given to somebody else.
+    /// The pass has expired, and its entry with it.
     #[error("the pass has expired, please join the line again")]
     Expired,
-    /// From the future.
+    /// `iat` or `nbf` is in the future.
     #[error("the pass is not valid yet")]
     NotYetValid,
-    /// Genuine, but for something else.
+    /// The pass belongs to another item.
     #[error("the pass is for another item")]
     OtherItem,
-    /// Genuine, but the entry was completed, given back or taken away.
+    /// The entry was completed, given back or ended by an operator.
     #[error("the pass was used or given back, please join the line again")]
     Revoked,
-    /// Nobody can say: daegi does not answer.
+    /// daegi was needed and is unreachable.
     #[error("the waiting room cannot be asked right now")]
     Unavailable,
     /// The request names no item.
@@ -36,7 +36,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 8] = [
         Self::Missing,
         Self::Invalid,
@@ -62,35 +62,36 @@ impl Refusal {
         }
     }
 
-    /// The status for clients that are no browsers.
+    /// Returns the HTTP status for clients other than browsers.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         self.facts().0
     }
 
-    /// The reason for programs.
+    /// Returns the machine-readable code.
     #[must_use]
     pub const fn code(self) -> &'static str {
         self.facts().1
     }
 
-    /// Whether waiting in line mends it.
+    /// Returns whether joining the line resolves the refusal.
     #[must_use]
-    pub const fn wants_the_line(self) -> bool {
+    pub const fn should_rejoin(self) -> bool {
         !matches!(self, Self::Unavailable | Self::NoItem)
     }
 
-    /// The answer. People are sent to the waiting page, programs get an RFC 9457 problem.
-    pub fn answer<B: From<String>>(self, accept: &str, waiting_page: &str) -> Response<B> {
-        let browser = accept.contains("text/html");
-        let mut answer = match HeaderValue::from_str(waiting_page) {
-            Ok(page) if browser && self.wants_the_line() => sent_to(page),
+    /// Builds the response: browsers are redirected to the waiting page, other clients get an
+    /// RFC 9457 problem.
+    pub fn to_response<B: From<String>>(self, accept: &str, waiting_page: &str) -> Response<B> {
+        let is_browser = accept.contains("text/html");
+        let mut response = match HeaderValue::from_str(waiting_page) {
+            Ok(page) if is_browser && self.should_rejoin() => redirect_to(page),
             _ => self.problem(waiting_page),
         };
-        let headers = answer.headers_mut();
+        let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(VARY, HeaderValue::from_static("accept"));
-        answer
+        response
     }
 
     fn problem<B: From<String>>(self, waiting_page: &str) -> Response<B> {
@@ -102,19 +103,19 @@ impl Refusal {
             "code": self.code(),
             "detail": self.to_string(),
         });
-        if self.wants_the_line() {
+        if self.should_rejoin() {
             body["waitingPage"] = waiting_page.into();
         }
-        let mut answer = Response::new(B::from(body.to_string()));
-        *answer.status_mut() = status;
+        let mut response = Response::new(B::from(body.to_string()));
+        *response.status_mut() = status;
         let problem = (CONTENT_TYPE, "application/problem+json");
         for (name, value) in [Some(problem), self.hint()].into_iter().flatten() {
-            answer.headers_mut().insert(name, HeaderValue::from_static(value));
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        answer
+        response
     }
 
-    /// RFC 9110 wants every 401 to say how to authenticate.
+    /// RFC 9110 requires `WWW-Authenticate` on every 401.
     const fn hint(self) -> Option<(HeaderName, &'static str)> {
         match self {
             Self::Missing => Some((WWW_AUTHENTICATE, "Bearer")),
@@ -127,10 +128,10 @@ impl Refusal {
     }
 }
 
-/// 303: whatever they wanted to do, they look at the page now.
-fn sent_to<B: From<String>>(page: HeaderValue) -> Response<B> {
-    let mut answer = Response::new(B::from(String::new()));
-    *answer.status_mut() = StatusCode::SEE_OTHER;
-    answer.headers_mut().insert(LOCATION, page);
-    answer
+/// 303, so that the browser loads the page with GET whatever the request's method was.
+fn redirect_to<B: From<String>>(page: HeaderValue) -> Response<B> {
+    let mut response = Response::new(B::from(String::new()));
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    response.headers_mut().insert(LOCATION, page);
+    response
 }

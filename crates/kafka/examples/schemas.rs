@@ -1,5 +1,5 @@
-//! Writes `schemas/*.json` anew after an event has changed: `cargo run -p daegi-kafka --example
-//! schemas`. A test fails while they differ from the types.
+//! Regenerates `schemas/*.json` from the event types: `cargo run -p daegi-kafka --example schemas`.
+//! A test fails while they differ.
 
 use std::path::Path;
 

@@ -1,16 +1,16 @@
-//! What every client of this process has in common.
+//! Configuration shared by all Kafka clients of this process.
 
 use rdkafka::ClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
-/// Keeps librdkafka's own words for those who debug: it repeats itself every second while a
-/// broker is away, and whoever waits for the broker complains once.
+/// Logs librdkafka's own messages at debug level: it repeats them every second while a broker is
+/// unavailable, and the caller logs the outage once.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Quiet;
+pub(crate) struct QuietContext;
 
-impl ClientContext for Quiet {
+impl ClientContext for QuietContext {
     fn log(&self, _: RDKafkaLogLevel, facility: &str, message: &str) {
         tracing::debug!(target: "librdkafka", facility, message);
     }
@@ -21,7 +21,7 @@ impl ClientContext for Quiet {
 }
 
 /// For clients that publish nothing, such as the owner of the embedded broker.
-impl ProducerContext for Quiet {
+impl ProducerContext for QuietContext {
     type DeliveryOpaque = ();
 
     fn delivery(&self, _: &DeliveryResult<'_>, (): ()) {}
@@ -32,7 +32,7 @@ pub(crate) fn config(brokers: &str) -> ClientConfig {
     config
         .set("bootstrap.servers", brokers)
         .set("client.id", "daegi")
-        // The default grows to 10 s, and everybody would wait that long for a broker that is back.
+        // The default grows to 10 s, which would delay publishing after the broker is back.
         .set("reconnect.backoff.max.ms", "1000");
     config
 }

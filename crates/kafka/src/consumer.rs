@@ -1,25 +1,25 @@
-//! The loop that turns messages into effects.
+//! The loop that applies the messages of a topic to the store.
 //!
 //! | what happens | what becomes of the message |
 //! |---|---|
-//! | the effect is there | its offset is stored, the next one of its partition follows |
-//! | the message is poison | it goes to the dead letters with its reason, then as above |
-//! | the effect must wait, or the dead letter cannot be written | tried again with growing pauses; its partition is held, others go on |
-//! | the process ends or dies | read again by whoever has the partition next |
-//! | what earlier ones did is lost | the whole partition is read again from its beginning |
+//! | the handler applied it | its offset is stored, the next one of its partition follows |
+//! | it cannot be decoded | it is written to the dead-letter topic with the reason, then as above |
+//! | the handler cannot apply it yet, or the dead letter cannot be written | retried with backoff; its partition is held, others continue |
+//! | the process ends or dies | the next owner of the partition reads it again |
+//! | the store lost the effects of earlier messages | the whole partition is replayed |
 //!
-//! So every effect must be harmless when repeated. A partition keeps its order and waits for no other
-//! one: `dispatch` reads the topic into one queue per partition (`queues`), and `partition` is the worker
-//! that gives the records of one queue their effect.
+//! So applying a message twice must be harmless. A partition keeps its order and waits for no other one:
+//! `dispatch` polls the topic into one queue per partition (`queues`), and `processor` is the worker that
+//! applies the records of one queue.
 
-mod catch_up;
 mod dead_letter;
 mod dispatch;
-mod incoming;
-mod member;
-mod partition;
+mod fetched;
+mod group_context;
+mod message;
+mod processor;
 mod queues;
-mod reading;
+mod replay;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,138 +30,142 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Publisher, Result, client};
 use dispatch::Dispatcher;
-pub use incoming::Incoming;
-pub use member::Lag;
-use member::Member;
-use partition::Work;
+use group_context::GroupContext;
+pub use group_context::LagHandle;
+pub use message::InboundMessage;
+use processor::Processor;
 
-/// Where messages come from.
+/// What a consumer reads.
 #[derive(Debug, Clone)]
-pub struct Source {
-    /// The brokers, which need not be there yet.
+pub struct ConsumerConfig {
+    /// Broker addresses. The brokers need not be reachable yet.
     pub brokers: String,
-    /// What the topics are called there.
+    /// The names of the topics.
     pub topics: Topics,
-    /// Replicas of a consumer share the work under this name, topic by topic.
+    /// The consumer group; replicas of one group share the partitions of each topic.
     pub group: String,
 }
 
-/// Some messages had their effect, and then one had not.
+/// A batch failed part-way: the first `applied` messages took effect, the next one must be retried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Halt {
-    /// How many had. Later ones may have had theirs, too; they come again.
-    pub done: usize,
-    /// What the next one waits for.
-    pub missing: Missing,
+pub struct PartialFailure {
+    /// How many leading messages took effect. Later ones may have, too; they are applied again.
+    pub applied: usize,
+    /// Why the next one must be retried.
+    pub cause: RetryLater,
 }
 
-/// What the messages of a topic do.
-pub trait Effect: Send + Sync + 'static {
-    /// Whose messages.
+/// Applies the messages of one topic.
+pub trait MessageHandler: Send + Sync + 'static {
+    /// The topic.
     const TOPIC: Topic;
 
-    /// What a message says.
-    type Meaning: Send + Sync;
+    /// A decoded message.
+    type Command: Send + Sync;
 
-    /// Understands a message, or says why nobody ever will.
-    fn read(&self, message: &Incoming<'_>) -> std::result::Result<Self::Meaning, Poison>;
+    /// Decodes a message. An error is final: the message goes to the dead-letter topic.
+    fn decode(&self, message: &InboundMessage<'_>) -> std::result::Result<Self::Command, Poison>;
 
-    /// Does what these messages of one partition say, in their order, as far as possible.
-    /// Repeating it must be harmless.
+    /// Applies these commands of one partition in order, as far as possible. Must be idempotent.
     fn apply(
         &self,
-        meanings: &[Self::Meaning],
-    ) -> impl Future<Output = std::result::Result<(), Halt>> + Send;
+        commands: &[Self::Command],
+    ) -> impl Future<Output = std::result::Result<(), PartialFailure>> + Send;
 
-    /// From when on records count if a partition is read again, in unix milliseconds; `None` reads it
-    /// from its beginning. A group without an offset reads from the beginning in either case.
+    /// Returns the time from which a replay reads, in unix milliseconds; `None` reads from the
+    /// start. A group without an offset reads from the start in either case.
     fn replay_from(&self) -> Option<u64> {
         None
     }
 
-    /// How much of what the messages of a partition did is there.
-    fn standing(
+    /// How far the replay of a partition got.
+    fn replay_progress(
         &self,
         partition: i32,
-    ) -> impl Future<Output = std::result::Result<Standing, Missing>> + Send;
+    ) -> impl Future<Output = std::result::Result<ReplayProgress, RetryLater>> + Send;
 
-    /// Notes that a lost partition is read from its beginning, by whoever has it.
-    fn begin(
+    /// Records that the replay of a partition has started.
+    fn begin_replay(
         &self,
         partition: i32,
-    ) -> impl Future<Output = std::result::Result<(), Missing>> + Send;
+    ) -> impl Future<Output = std::result::Result<(), RetryLater>> + Send;
 
-    /// Notes that a partition has been read to its end, unless it was lost meanwhile.
-    fn end(&self, partition: i32) -> impl Future<Output = std::result::Result<(), Missing>> + Send;
+    /// Records that a partition was replayed to its end, unless the record of its start was lost
+    /// meanwhile.
+    fn complete_replay(
+        &self,
+        partition: i32,
+    ) -> impl Future<Output = std::result::Result<(), RetryLater>> + Send;
 }
 
-/// Why a message never has an effect.
+/// Why a message can never be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poison(pub String);
 
-/// What an effect waits for.
+/// Why a message cannot be applied yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing(pub String);
+pub struct RetryLater(pub String);
 
-/// How much of what the messages of a partition did is there.
+/// How far the replay of a partition got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing (any more), or nobody knows: it must be read from its beginning.
-    Lost,
-    /// What is before the group's offset.
-    Partly,
-    /// All of it, up to its end when it was last reached.
-    Whole,
+pub enum ReplayProgress {
+    /// Not recorded, because the store is new or lost data: the partition must be replayed from its
+    /// start.
+    NotStarted,
+    /// Applied up to the group's offset.
+    InProgress,
+    /// Applied to the end of the partition.
+    Complete,
 }
 
-/// Reads one of the topics that daegi listens to.
+/// Consumes one of daegi's inbound topics.
 pub struct Consumer<E> {
-    consumer: Arc<StreamConsumer<Member>>,
-    work: Arc<Work<E>>,
+    consumer: Arc<StreamConsumer<GroupContext>>,
+    processor: Arc<Processor<E>>,
 }
 
-impl<E: Effect> Consumer<E> {
-    /// A consumer of this source.
+impl<E: MessageHandler> Consumer<E> {
+    /// Creates a consumer and subscribes it.
     ///
     /// # Errors
     /// If librdkafka refuses the addresses.
-    pub fn new(source: Source, effect: E) -> Result<Self> {
-        let Source { brokers, topics, group } = source;
-        let consumer: StreamConsumer<Member> = client::config(&brokers)
-            // A group per topic: the rebalancing of one does not stop the other.
+    pub fn new(config: ConsumerConfig, handler: E) -> Result<Self> {
+        let ConsumerConfig { brokers, topics, group } = config;
+        let consumer: StreamConsumer<GroupContext> = client::config(&brokers)
+            // One group per topic, so that a rebalance of one does not stop the other.
             .set("group.id", format!("{group}.{}", E::TOPIC))
-            // A new group begins with everything there is: the compacted topic is the catalogue.
+            // A new group starts with the oldest record: the compacted topic holds all items.
             .set("auto.offset.reset", "earliest")
-            // librdkafka commits by itself, every few seconds and when it gives partitions away,
-            // but only what `store_offset` was called for: after the effect, never before.
+            // librdkafka commits every few seconds and when partitions are revoked, but only
+            // offsets passed to `store_offset`: after the effect, never before.
             .set("enable.auto.commit", "true")
             .set("enable.auto.offset.store", "false")
-            // Says when a partition has been read to its end.
+            // Reports the end of a partition.
             .set("enable.partition.eof", "true")
-            // A dead replica is missed this long. One that lives but cannot reach its store is
-            // replaced after `max.poll.interval.ms` (5 minutes), in case another one can.
+            // A dead replica is replaced after 10 s. One that cannot reach its store is replaced
+            // after `max.poll.interval.ms` (5 minutes), in case another one can.
             .set("session.timeout.ms", "10000")
             .set("topic.metadata.refresh.interval.ms", "10000")
-            // librdkafka reads ahead and pauses when it has enough. Its pause of a second is
-            // longer than we need to use all of that up.
+            // librdkafka prefetches and then pauses for 1 s by default, which is longer than we
+            // need to apply what it prefetched.
             .set("fetch.queue.backoff.ms", "10")
             .set("statistics.interval.ms", "5000")
-            .create_with_context(Member::new(E::TOPIC))?;
+            .create_with_context(GroupContext::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
-        let work = Arc::new(Work::new(effect, Publisher::new(&brokers)?, topics));
-        Ok(Self { consumer: Arc::new(consumer), work })
+        let processor = Arc::new(Processor::new(handler, Publisher::new(&brokers)?, topics));
+        Ok(Self { consumer: Arc::new(consumer), processor })
     }
 
-    /// How far it is behind.
+    /// Returns a handle that reads how far the consumer is behind.
     #[must_use]
-    pub fn lag(&self) -> Lag {
-        Lag(Arc::clone(self.consumer.context()))
+    pub fn lag(&self) -> LagHandle {
+        LagHandle(Arc::clone(self.consumer.context()))
     }
 
-    /// Reads until told to stop; attempts that are under way then are finished, and stored offsets
-    /// are committed.
+    /// Runs until `stop` is cancelled, then finishes attempts in progress and commits stored
+    /// offsets.
     pub async fn run(self, stop: CancellationToken) {
-        Dispatcher::new(self.consumer, self.work, stop).run().await;
+        Dispatcher::new(self.consumer, self.processor, stop).run().await;
     }
 }
 

@@ -1,25 +1,25 @@
-//! A broker inside the process: librdkafka's mock cluster. It speaks the real protocol on
-//! loopback, so `kcat` and everybody else can talk to it, and it forgets everything with the
-//! process.
+//! A broker inside the process: librdkafka's mock cluster. It speaks the Kafka protocol on
+//! loopback, so `kcat` and other clients can use it. Its data is lost with the process.
 
 use daegi_domain::{Topic, Topics};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, Producer};
 use rdkafka::types::RDKafkaRespErr;
 
-use crate::client::{self, Quiet};
+use crate::client::{self, QuietContext};
 use crate::{Error, Result};
 
-/// Enough to see that order is per key, few enough to read.
+/// Partitions per topic: enough to show that order is per key, few enough to inspect.
 const PARTITIONS: i32 = 3;
 
 /// The id of the only broker.
 const BROKER: i32 = 1;
 
-/// A running broker; it ends when this is dropped.
+/// A running broker; dropping it stops the broker.
 pub struct EmbeddedBroker {
-    /// librdkafka's handle of a cluster cannot be sent between threads; a client that owns one can.
-    owner: BaseProducer<Quiet>,
+    /// The client that owns the cluster: librdkafka's handle of a cluster is not `Send`, the client
+    /// is.
+    owner: BaseProducer<QuietContext>,
     bootstrap_servers: String,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for EmbeddedBroker {
 }
 
 impl EmbeddedBroker {
-    /// Starts a broker on a free port, with all topics and their dead letters.
+    /// Starts a broker on a free port, with all topics and their dead-letter topics.
     ///
     /// # Errors
     /// If librdkafka cannot start it.
@@ -40,26 +40,26 @@ impl EmbeddedBroker {
         let mut config = client::config("");
         config.remove("bootstrap.servers");
         config.set("test.mock.num.brokers", "1");
-        let owner: BaseProducer<Quiet> = config.create_with_context(Quiet)?;
-        let cluster = owner.client().mock_cluster().ok_or(Error::NoEmbedded)?;
+        let owner: BaseProducer<QuietContext> = config.create_with_context(QuietContext)?;
+        let cluster = owner.client().mock_cluster().ok_or(Error::EmbeddedUnavailable)?;
         for topic in Topic::ALL {
             cluster.create_topic(topics.name(topic), PARTITIONS, 1)?;
         }
-        for topic in Topic::IN {
-            cluster.create_topic(&topics.dead_letters(topic), PARTITIONS, 1)?;
+        for topic in Topic::INBOUND {
+            cluster.create_topic(&topics.dead_letter_name(topic), PARTITIONS, 1)?;
         }
         let bootstrap_servers = cluster.bootstrap_servers();
         drop(cluster);
         Ok(Self { owner, bootstrap_servers })
     }
 
-    /// Where clients find it.
+    /// Returns the address for clients.
     #[must_use]
     pub fn bootstrap_servers(&self) -> &str {
         &self.bootstrap_servers
     }
 
-    /// Stops answering, as a broker does that is restarted. For tests.
+    /// Stops replying, as a broker does during a restart. For tests.
     ///
     /// # Errors
     /// If librdkafka refuses.
@@ -67,7 +67,7 @@ impl EmbeddedBroker {
         Ok(self.cluster()?.broker_down(BROKER)?)
     }
 
-    /// Answers again.
+    /// Replies again.
     ///
     /// # Errors
     /// If librdkafka refuses.
@@ -75,8 +75,8 @@ impl EmbeddedBroker {
         Ok(self.cluster()?.broker_up(BROKER)?)
     }
 
-    /// Makes a topic unusable for clients that connect from now on, as a missing permission does. For
-    /// tests.
+    /// Makes a topic unusable for clients that connect from now on, as a missing permission does.
+    /// For tests.
     ///
     /// # Errors
     /// If librdkafka refuses.
@@ -85,7 +85,7 @@ impl EmbeddedBroker {
         Ok(self.cluster()?.topic_error(topic, denied)?)
     }
 
-    /// Takes a [`EmbeddedBroker::deny`] back.
+    /// Reverts [`EmbeddedBroker::deny`].
     ///
     /// # Errors
     /// If librdkafka refuses.
@@ -94,7 +94,7 @@ impl EmbeddedBroker {
         Ok(self.cluster()?.topic_error(topic, permitted)?)
     }
 
-    fn cluster(&self) -> Result<MockCluster<'_, Quiet>> {
-        self.owner.client().mock_cluster().ok_or(Error::NoEmbedded)
+    fn cluster(&self) -> Result<MockCluster<'_, QuietContext>> {
+        self.owner.client().mock_cluster().ok_or(Error::EmbeddedUnavailable)
     }
 }

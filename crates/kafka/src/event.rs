@@ -1,21 +1,21 @@
-//! Which event goes to which topic, under which key.
+//! Maps each event to its topic and key.
 
 use daegi_domain::{ItemChanged, ItemId, OrderClosed, TokenActivated, TokenClosed, Topic};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// An event as it travels. All are keyed by their item, so that one item's events stay in order.
+/// An event on the wire. The key is the item, so that the events of one item stay in order.
 pub trait Event: Serialize + JsonSchema {
-    /// Where it goes.
+    /// The topic.
     const TOPIC: Topic;
 
-    /// The item it is about.
+    /// Returns the item, which is the key.
     fn item(&self) -> &ItemId;
 
-    /// The same for every repeat.
+    /// Returns the event id; every repeat has the same.
     fn id(&self) -> String;
 
-    /// When it happened, RFC 3339.
+    /// Returns when it happened (RFC 3339).
     fn time(&self) -> &str;
 }
 
@@ -53,7 +53,7 @@ impl Event for ItemChanged {
     fn item(&self) -> &ItemId {
         &self.item_id
     }
-    /// A version names one change of one item.
+    /// A version identifies one change of one item.
     fn id(&self) -> String {
         format!("{}:{}", self.item_id, self.version)
     }

@@ -1,54 +1,54 @@
-//! A message to be published.
+//! A message to publish.
 
 use daegi_domain::Topics;
 use rdkafka::message::{Header, OwnedHeaders};
 
 use crate::{Event, Result, schema};
 
-/// Says who wrote an event, to readers who hear from many.
+/// `ce_source` of every event.
 const SOURCE: &str = "/daegi";
 
-/// The extension that names the leader's term in which an event happened; not there where people or
-/// order services did it.
+/// The extension attribute with the leader's epoch; absent if a user or an order service caused the
+/// event.
 pub const EPOCH: &str = "ce_epoch";
 
-/// The extension by whose text the events of one item can be sorted, over all topics.
+/// The extension attribute that sorts the events of one item over all topics, compared as text.
 pub const SEQUENCE: &str = "ce_sequence";
 
-/// The header that names the span in which an event happened, where traces are on: W3C Trace
-/// Context, not CloudEvents, because that is where consumers of Kafka look for it.
+/// The header with the span of an event, if tracing is on. It follows W3C Trace Context and not
+/// CloudEvents, because Kafka clients look for it there.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// Room for most bodies, and for the headers with all of the above: neither has to grow.
+/// Initial capacities that fit most bodies and all headers above, so that neither reallocates.
 const BODY: usize = 512;
 const HEADERS: usize = 9;
 
-/// A message and where it goes.
+/// A message and its topic.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// The topic's name.
+    /// The name of the topic.
     pub topic: String,
-    /// Messages of one key stay in order.
+    /// Messages with the same key stay in order.
     pub key: Option<Vec<u8>>,
-    /// The body; none is a tombstone.
+    /// The body; `None` is a tombstone.
     pub body: Option<Vec<u8>>,
-    /// What is said about the body.
+    /// The headers.
     pub headers: OwnedHeaders,
 }
 
 impl Record {
-    /// An event in the binary mode of CloudEvents 1.0: the body is the event, headers tell the
-    /// rest.
+    /// Builds the record of an event in the binary mode of CloudEvents 1.0: the body is the event,
+    /// the headers are its attributes.
     ///
     /// # Errors
-    /// If the event cannot be written as JSON.
+    /// If the event cannot be serialized as JSON.
     ///
     /// # Panics
     /// In debug builds, if the event does not conform to its schema.
-    pub fn event<E: Event>(event: &E, topics: &Topics) -> Result<Self> {
+    pub fn from_event<E: Event>(event: &E, topics: &Topics) -> Result<Self> {
         let mut body = Vec::with_capacity(BODY);
         serde_json::to_writer(&mut body, event)?;
-        debug_assert_eq!(schema::accepts::<E>(&body), Ok(()), "{} and its schema", E::TOPIC);
+        debug_assert_eq!(schema::validate::<E>(&body), Ok(()), "{} and its schema", E::TOPIC);
         Ok(Self {
             topic: topics.name(E::TOPIC).to_owned(),
             key: Some(event.item().as_str().into()),
@@ -64,14 +64,14 @@ impl Record {
         })
     }
 
-    /// The same with another header, such as an extension attribute of CloudEvents.
+    /// Adds a header, such as an extension attribute of CloudEvents.
     #[must_use]
     pub fn with(mut self, header: &str, value: &str) -> Self {
         self.headers = self.headers.insert(Header { key: header, value: Some(value) });
         self
     }
 
-    /// Bytes as they are, for tests and for neighbours who write their own.
+    /// Builds a record of raw bytes, for tests and for services that serialize events themselves.
     #[must_use]
     pub fn raw(topic: &str, key: &str, body: Option<&[u8]>) -> Self {
         Self {

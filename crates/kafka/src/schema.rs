@@ -1,60 +1,81 @@
-//! The contract with other teams, written by the types themselves, and whether it is kept.
+//! The event contract with other services: JSON Schemas generated from the types, and validation
+//! against them.
 //!
-//! Types and schemas say the same twice, so nobody pays for both: release builds rely on the
-//! types, tests and debug builds also ask the schemas.
+//! Types and schemas state the same rules. Binaries rely on the types; tests and chaos runs, which enable
+//! the feature `schema-validation`, also validate against the schemas.
 
+#[cfg(feature = "schema-validation")]
 use std::sync::OnceLock;
 
-use daegi_domain::{ItemChanged, OrderClosed, TokenActivated, TokenClosed, Topic};
+#[cfg(feature = "schema-validation")]
+use daegi_domain::Topic;
+use daegi_domain::{ItemChanged, OrderClosed, TokenActivated, TokenClosed};
+#[cfg(feature = "schema-validation")]
 use jsonschema::Validator;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
 use serde_json::{Value, json};
 
 use crate::Event;
 
-/// Grows when a change would break somebody who reads or writes the events of today.
+/// Incremented by a change that breaks existing producers or consumers.
 const VERSION: &str = "v1";
 
-/// The JSON Schema of one event, as it is kept in `schemas/`.
+/// The JSON Schema of one event, as committed in `schemas/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSchema {
-    /// The file's name.
+    /// The file name.
     pub file: String,
-    /// The file's text.
+    /// The file content.
     pub text: String,
 }
 
-/// One schema for each event.
+/// Returns one schema per event.
 #[must_use]
 pub fn all() -> [EventSchema; 4] {
-    [of::<ItemChanged>(), of::<OrderClosed>(), of::<TokenActivated>(), of::<TokenClosed>()]
+    [
+        for_event::<ItemChanged>(),
+        for_event::<OrderClosed>(),
+        for_event::<TokenActivated>(),
+        for_event::<TokenClosed>(),
+    ]
 }
 
-/// Reads an event that came in. Fields that we do not know are none of our business.
+/// Decodes an inbound event and ignores unknown fields.
 ///
 /// # Errors
-/// What is wrong with it.
-pub fn read<E: Event + DeserializeOwned>(body: &[u8]) -> serde_json::Result<E> {
-    // serde takes the fields of a struct also from an array, without their names.
+/// If the body does not fit the event.
+pub fn decode<E: Event + DeserializeOwned>(body: &[u8]) -> serde_json::Result<E> {
+    // serde also accepts an array of values for a struct.
     if body.trim_ascii_start().starts_with(b"[") {
         return Err(serde_json::Error::invalid_type(Unexpected::Seq, &"an object"));
     }
     serde_json::from_slice(body)
 }
 
-/// Whether a body conforms to the schema of its event.
+/// Validates a body against the schema of its event.
 ///
 /// # Errors
-/// What the schema says against it.
-pub fn accepts<E: Event>(body: &[u8]) -> Result<(), String> {
+/// All violations of the schema.
+#[cfg(feature = "schema-validation")]
+pub fn validate<E: Event>(body: &[u8]) -> Result<(), String> {
     let body: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let errors = validator::<E>()?.iter_errors(&body).map(|error| error.to_string());
     let errors: Vec<_> = errors.collect();
     if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 
-/// Compiled once per event. Formats such as `date-time` are a promise of what we send; in what we
-/// are sent nothing depends on them.
+/// Accepts every body: the validator is not linked without the feature `schema-validation`.
+///
+/// # Errors
+/// None.
+#[cfg(not(feature = "schema-validation"))]
+pub fn validate<E: Event>(_: &[u8]) -> Result<(), String> {
+    Ok(())
+}
+
+/// Compiles the schema once per event. Formats such as `date-time` are validated for outbound
+/// events only, because nothing depends on them in inbound ones.
+#[cfg(feature = "schema-validation")]
 fn validator<E: Event>() -> Result<&'static Validator, String> {
     static COMPILED: [OnceLock<Result<Validator, String>>; 4] = [const { OnceLock::new() }; 4];
     let compiled = COMPILED[E::TOPIC as usize].get_or_init(|| {
@@ -64,11 +85,12 @@ fn validator<E: Event>() -> Result<&'static Validator, String> {
     compiled.as_ref().map_err(String::clone)
 }
 
+#[cfg(feature = "schema-validation")]
 fn is_inbound(topic: Topic) -> bool {
-    Topic::IN.contains(&topic)
+    Topic::INBOUND.contains(&topic)
 }
 
-fn of<E: Event>() -> EventSchema {
+fn for_event<E: Event>() -> EventSchema {
     EventSchema { file: file::<E>(), text: format!("{:#}\n", value::<E>()) }
 }
 

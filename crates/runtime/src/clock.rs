@@ -1,13 +1,13 @@
-//! Time as an input: unix milliseconds from the system, or from a test's hand.
+//! Time as an input: unix milliseconds of the system, or set by a test.
 //!
-//! The stores take time as an argument, so whoever calls them owns a [`Clock`]. With a manual one
-//! a test decides when a grace period ends, and nothing in a test has to sleep.
+//! Store calls take the time as an argument, so their callers own a [`Clock`]. With a manual clock
+//! a test decides when a grace period ends and does not sleep.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells the time in unix milliseconds. Clones share one source.
+/// Returns the time in unix milliseconds. Clones share one source.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
@@ -24,13 +24,13 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that stands still at `start_ms` until it is told otherwise.
+    /// A clock that stays at `start_ms` until it is advanced or set.
     #[must_use]
     pub fn manual(start_ms: u64) -> Self {
         Self(Source::Manual(Arc::new(AtomicU64::new(start_ms))))
     }
 
-    /// Unix milliseconds. A system clock set before 1970 reads as 0.
+    /// Returns unix milliseconds; 0 for a system clock before 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         match &self.0 {
@@ -39,23 +39,23 @@ impl Clock {
         }
     }
 
-    /// Moves a manual clock forward, for all its clones.
+    /// Advances a manual clock and all its clones.
     ///
     /// # Panics
     /// If this is the system clock: only a test may move time.
     pub fn advance(&self, by: Duration) {
-        self.hand().fetch_add(whole_millis(by), Ordering::SeqCst);
+        self.manual_time().fetch_add(whole_millis(by), Ordering::SeqCst);
     }
 
-    /// Sets a manual clock, backwards as well: real clocks do that, too.
+    /// Sets a manual clock, also backwards, as real clocks can be.
     ///
     /// # Panics
     /// If this is the system clock: only a test may move time.
     pub fn set(&self, now_ms: u64) {
-        self.hand().store(now_ms, Ordering::SeqCst);
+        self.manual_time().store(now_ms, Ordering::SeqCst);
     }
 
-    fn hand(&self) -> &AtomicU64 {
+    fn manual_time(&self) -> &AtomicU64 {
         match &self.0 {
             Source::System => panic!("the system clock cannot be moved"),
             Source::Manual(now) => now,

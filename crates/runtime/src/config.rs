@@ -1,15 +1,15 @@
 //! The configuration of a process: parsed once, from a source that tests can inject.
 //!
-//! Every option exists as `--foo-bar` and as `DAEGI_FOO_BAR`; the command line wins. All roles
-//! know all options, so that a fleet can share one environment, and each role refuses to start
-//! without what it cannot work without. A bad value is one line that names the option and the
-//! reason, never a secret, and exit 64.
+//! Every option exists as `--foo-bar` and as `DAEGI_FOO_BAR`; the command line overrides the
+//! environment. All roles accept all options, so that a fleet can share one environment. Each role
+//! refuses to start without the options it requires. An invalid value is reported in one line that
+//! names the option and the reason, never a secret, with exit code 64.
 
-mod collector;
+mod args;
 mod error;
 mod options;
+mod otlp;
 mod secrets;
-mod source;
 mod value;
 
 use std::net::SocketAddr;
@@ -18,96 +18,100 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::FromArgMatches;
-use daegi_domain::{Ratio, StoreLimits, Topics};
+use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
-pub use collector::Collector;
 pub use error::ConfigError;
+pub use otlp::OtlpEndpoint;
 pub use secrets::{AdminToken, Secrets};
-pub use value::{BadValue, KafkaConfig, LogFormat, StoreConfig};
+pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
 
 use options::Options;
 
-/// `EX_USAGE` of sysexits: the command line or the environment is wrong.
+/// `EX_USAGE` of sysexits: the command line or the environment is invalid.
 pub(crate) const EXIT_USAGE: u8 = 64;
 
-/// What a process is in the fleet.
+/// The role of a process in the fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Answers people.
+    /// Serves users.
     Api,
-    /// Reads product and order events.
+    /// Consumes product and order events.
     Consumer,
     /// Leads or stands by: admits, expires, sweeps; serves the admin API.
     Scheduler,
-    /// All of them in one process.
+    /// All roles in one process.
     AllInOne,
 }
 
-/// Everything a process can be told. Its `Debug` form shows no secret.
+/// All options of a process. Its `Debug` form shows no secret.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What this process is.
+    /// The role.
     pub role: Role,
-    /// Where lines live.
+    /// The store.
     pub store: StoreConfig,
-    /// Where events go.
+    /// Kafka.
     pub kafka: KafkaConfig,
-    /// What the topics are called.
+    /// The names of the topics.
     pub topics: Topics,
-    /// The name under which consumers share their work.
+    /// The consumer group.
     pub consumer_group: String,
-    /// Where people are answered.
+    /// The address for users.
     pub public_addr: SocketAddr,
-    /// Where health, metrics, the admin API and services are answered.
+    /// The address for health, metrics, the admin API and services.
     pub internal_addr: SocketAddr,
-    /// Keys and tokens, given or made.
+    /// Keys and tokens, given or generated.
     pub secrets: Secrets,
     /// The length of a tick.
     pub tick: Duration,
-    /// How many people a tick lets in; only the first start of a store reads it.
+    /// Admissions per line and tick; used only for a store that has no settings.
     pub token_count_to_move: u32,
-    /// How long a leader leads without renewing.
+    /// How long a leader leads without renewing the lease.
     pub lease: Duration,
-    /// How long a line that lost data lets nobody in.
+    /// How long a line that lost data holds admission.
     pub recovery_hold: Duration,
-    /// Into how many partitions items hash.
+    /// Number of partitions of the store.
     pub partitions: u8,
-    /// With how many unpublished admissions of a partition its lines are held.
+    /// Unpublished admissions of a partition at which its lines are held.
     pub outbox_max: u64,
-    /// When the store refuses new tickets, and which Redis it accepts.
+    /// When the store rejects new tickets, and which Redis it accepts.
     pub store_limits: StoreLimits,
-    /// How many connections one listener keeps open.
+    /// Maximum open connections of one listener.
     pub max_connections: usize,
-    /// How many bytes one listener holds for incomplete requests.
+    /// Maximum age of a connection.
+    pub connection_age: Duration,
+    /// Maximum number of requests of a connection.
+    pub connection_requests: u32,
+    /// Maximum bytes of incomplete requests of one listener.
     pub request_buffer_bytes: usize,
-    /// How many people may listen to one api at once.
+    /// Maximum streams of one api.
     pub max_streams: usize,
-    /// How many long polls one api holds at once.
+    /// Maximum long polls of one api.
     pub max_long_polls: usize,
-    /// How many connections one api holds for one ticket.
+    /// Maximum streams and long polls of one ticket on one api.
     pub max_held_per_ticket: usize,
-    /// How many lines one api keeps in memory.
+    /// Maximum lines in the memory of one api.
     pub max_cached_lines: usize,
-    /// How long a shutdown waits for what is in flight.
+    /// How long a shutdown waits for requests in flight.
     pub drain: Duration,
-    /// Which logs are written, in the syntax of `EnvFilter`.
+    /// The log filter, in the syntax of `EnvFilter`.
     pub log: String,
-    /// How logs are written.
+    /// The format of logs.
     pub log_format: LogFormat,
-    /// Where traces go, if anywhere.
-    pub otlp_endpoint: Option<Collector>,
-    /// Which share of all tickets is traced.
-    pub trace_ratio: Ratio,
+    /// Where spans are exported, if anywhere.
+    pub otlp_endpoint: Option<OtlpEndpoint>,
+    /// The share of tickets that is traced.
+    pub trace_ratio: SampleRatio,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
-    /// Whether only the process that runs already is asked how it is.
+    /// Whether to probe the running process and exit.
     pub healthcheck: bool,
-    /// Whether neighbours and a crowd run beside the roles.
+    /// Whether the demo services and visitors run beside the roles.
     pub demo: bool,
 }
 
 impl Config {
-    /// What applies to every line of a store that has never been used.
+    /// Returns the settings of a store that has none.
     #[must_use]
     pub fn settings(&self) -> daegi_domain::Settings {
         daegi_domain::Settings {
@@ -117,17 +121,17 @@ impl Config {
     }
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 #[derive(Debug)]
-pub enum Parsed {
-    /// To run with this configuration.
+pub enum ParsedArgs {
+    /// Run with this configuration.
     Run(Box<Config>),
-    /// To print this text, help or version, and exit with 0.
-    Show(String),
+    /// Print this text, help or version, and exit with 0.
+    Print(String),
 }
 
 impl Role {
-    /// The name of the binary that plays this role.
+    /// Returns the name of the binary of this role.
     #[must_use]
     pub const fn binary(self) -> &'static str {
         match self {
@@ -139,13 +143,13 @@ impl Role {
     }
 }
 
-impl Parsed {
-    /// The configuration, unless only help or the version were asked for.
+impl ParsedArgs {
+    /// Returns the configuration; `None` for help or version.
     #[must_use]
     pub fn into_config(self) -> Option<Config> {
         match self {
             Self::Run(config) => Some(*config),
-            Self::Show(_) => None,
+            Self::Print(_) => None,
         }
     }
 }
@@ -154,33 +158,33 @@ impl Config {
     /// Parses arguments (without the program's name) and the environment.
     ///
     /// # Errors
-    /// The first thing that is wrong, as one line.
+    /// The first error, as one line.
     pub fn parse(
         role: Role,
         args: impl IntoIterator<Item = String>,
         env: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Parsed, ConfigError> {
+    ) -> Result<ParsedArgs, ConfigError> {
         let command = options::command(role);
-        let words = source::words(&command, role, args, env)?;
+        let arguments = args::merged_args(&command, role, args, env)?;
         let options = command
-            .try_get_matches_from(words)
+            .try_get_matches_from(arguments)
             .and_then(|matches| Options::from_arg_matches(&matches));
         match options {
-            Ok(options) => Ok(Parsed::Run(Box::new(Self::resolve(role, options)?))),
-            Err(error) if error.exit_code() == 0 => Ok(Parsed::Show(error.to_string())),
+            Ok(options) => Ok(ParsedArgs::Run(Box::new(Self::resolve(role, options)?))),
+            Err(error) if error.exit_code() == 0 => Ok(ParsedArgs::Print(error.to_string())),
             Err(error) => Err(ConfigError::from_clap(&error)),
         }
     }
 
     fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
         let topics = options.topics()?;
-        let kafka = value::kafka_for(role, options.kafka)?;
-        let demo = value::demo_for(role, options.demo, &kafka)?;
+        let kafka = value::validate_kafka(role, options.kafka)?;
+        let demo = value::validate_demo(role, options.demo, &kafka)?;
         Ok(Self {
             role,
             topics,
             consumer_group: options.consumer_group,
-            store: value::store_for(role, options.store)?,
+            store: value::validate_store(role, options.store)?,
             kafka,
             public_addr: options.public_addr,
             internal_addr: options.internal_addr,
@@ -204,6 +208,8 @@ impl Config {
                 allow_eviction: options.allow_eviction,
             },
             max_connections: options.max_connections as usize,
+            connection_age: Duration::from_millis(options.connection_age_ms),
+            connection_requests: options.connection_requests,
             request_buffer_bytes: options.request_buffer_bytes as usize,
             max_streams: options.max_streams as usize,
             max_long_polls: options.max_long_polls as usize,
@@ -221,19 +227,19 @@ impl Config {
     }
 }
 
-/// Reads the configuration of this process. This is the only place that looks at its environment.
+/// Reads the configuration of this process. No other code reads its environment.
 ///
 /// # Errors
-/// The code to exit with, after the text or the one line of complaint has been printed.
+/// The exit code, after the text or the error line has been printed.
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "help and complaints come before logs"
+    reason = "help and errors are printed before logs exist"
 )]
 pub fn load(role: Role) -> Result<Config, ExitCode> {
-    match Config::parse(role, source::process_args(), source::process_env()) {
-        Ok(Parsed::Run(config)) => Ok(*config),
-        Ok(Parsed::Show(text)) => {
+    match Config::parse(role, args::process_args(), args::process_env()) {
+        Ok(ParsedArgs::Run(config)) => Ok(*config),
+        Ok(ParsedArgs::Print(text)) => {
             print!("{text}");
             Err(ExitCode::SUCCESS)
         }

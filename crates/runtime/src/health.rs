@@ -1,10 +1,10 @@
-//! What a process says about itself: `/livez`, `/readyz`, `/metrics`.
+//! Health of a process: `/livez`, `/readyz`, `/metrics`.
 //!
-//! A process is made of parts (the api, the scheduler, the store connection …), each with its own
-//! opinion; it is ready when every part is and it is not draining. Liveness asks for nothing, so
-//! that a store outage does not restart pods that would come back to the same outage.
+//! A process has components (the api, the scheduler, the store connection …). It is ready when all
+//! of them are and it is not draining. Liveness depends on nothing, so that a store outage does not
+//! restart pods, which would not help.
 
-mod ask;
+mod probe;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,61 +16,61 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 
-use crate::http::trouble::Expected;
+use crate::http::error_metrics::ExpectedError;
 use crate::problem::Problem;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
-pub(crate) use ask::ask;
+pub(crate) use probe::probe;
 
-/// The version of the text format that Prometheus asks for.
+/// Content type of the Prometheus text format.
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Why each part is not ready; `None` where it is.
-type Parts = BTreeMap<&'static str, Option<String>>;
+/// Why each component is not ready; `None` if it is.
+type Components = BTreeMap<&'static str, Option<String>>;
 
-/// The readiness of a process. Clones share the same parts.
+/// The readiness of a process. Clones share the same components.
 #[derive(Debug, Clone)]
 pub struct Health {
-    parts: Arc<Mutex<Parts>>,
+    components: Arc<Mutex<Components>>,
     draining: CancellationToken,
 }
 
-/// The hand of one part on the readiness of its process.
+/// Sets the readiness of one component.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct Component {
     name: &'static str,
     health: Health,
 }
 
 impl Health {
-    /// Not ready, until parts have registered and all of them are. A shutdown that drains turns
-    /// it off for good.
+    /// Not ready until components have registered and all of them are ready. A draining shutdown
+    /// ends readiness for good.
     #[must_use]
     pub fn new(shutdown: &Shutdown) -> Self {
-        Self { parts: Arc::default(), draining: shutdown.draining().clone() }
+        Self { components: Arc::default(), draining: shutdown.draining().clone() }
     }
 
-    /// Registers a part, which starts as not ready. The same name is the same part.
+    /// Registers a component, which starts as not ready. The same name returns the same component.
     #[must_use]
-    pub fn part(&self, name: &'static str) -> Part {
-        self.parts().entry(name).or_insert_with(|| Some("starting".into()));
-        Part { name, health: self.clone() }
+    pub fn component(&self, name: &'static str) -> Component {
+        self.components().entry(name).or_insert_with(|| Some("starting".into()));
+        Component { name, health: self.clone() }
     }
 
-    /// Whether people may be sent here.
+    /// Returns whether the process is ready for traffic.
     ///
     /// # Errors
-    /// The reason why not, for the operator who looks at `/readyz`.
+    /// The reason why not, as shown by `/readyz`.
     pub fn check(&self) -> Result<(), String> {
         if self.draining.is_cancelled() {
             return Err("shutting down".into());
         }
-        let parts = self.parts();
-        if parts.is_empty() {
+        let components = self.components();
+        if components.is_empty() {
             return Err("starting".into());
         }
-        let missing: Vec<_> = parts
+        let missing: Vec<_> = components
             .iter()
             .filter_map(|(name, reason)| Some(format!("{name}: {}", reason.as_ref()?)))
             .collect();
@@ -86,30 +86,30 @@ impl Health {
             .with_state(self.clone())
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
-        // The map is whole after every statement, so a panic elsewhere cannot have torn it.
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn components(&self) -> MutexGuard<'_, Components> {
+        // The map is consistent after every statement, so a panic elsewhere leaves it valid.
+        self.components.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Part {
-    /// This part can do its work.
+impl Component {
+    /// Marks this component as ready.
     pub fn set_ready(&self) {
         self.set(None);
     }
 
-    /// This part cannot do its work, and why.
+    /// Marks this component as not ready, with the reason.
     pub fn set_not_ready(&self, reason: impl Into<String>) {
         self.set(Some(reason.into()));
     }
 
-    /// Logs changes only, because parts repeat themselves.
+    /// Logs changes only, because components repeat their state.
     fn set(&self, reason: Option<String>) {
-        let before = self.health.parts().insert(self.name, reason.clone()).flatten();
+        let before = self.health.components().insert(self.name, reason.clone()).flatten();
         match (before, reason) {
-            (Some(_), None) => tracing::info!(part = self.name, "ready"),
+            (Some(_), None) => tracing::info!(component = self.name, "component ready"),
             (before, Some(reason)) if before.as_ref() != Some(&reason) => {
-                tracing::warn!(part = self.name, reason, "not ready");
+                tracing::warn!(component = self.name, reason, "component not ready");
             }
             _ => {}
         }
@@ -119,7 +119,7 @@ impl Part {
 async fn readyz(State(health): State<Health>) -> Response {
     match health.check() {
         Ok(()) => ([(CACHE_CONTROL, "no-store")], "ready\n").into_response(),
-        Err(reason) => (Extension(Expected), Problem::unavailable(reason)).into_response(),
+        Err(reason) => (Extension(ExpectedError), Problem::unavailable(reason)).into_response(),
     }
 }
 
@@ -140,20 +140,20 @@ mod tests {
     #[test]
     fn a_process_is_ready_when_all_its_parts_are() {
         let health = Health::new(&Shutdown::new());
-        let (api, scheduler) = (health.part("api"), health.part("scheduler"));
+        let (api, scheduler) = (health.component("api"), health.component("scheduler"));
         api.set_ready();
         assert_eq!(health.check(), Err("scheduler: starting".into()));
         scheduler.set_ready();
         assert_eq!(health.check(), Ok(()));
-        api.set_not_ready("the store is away");
-        assert_eq!(health.check(), Err("api: the store is away".into()));
+        api.set_not_ready("the store is unavailable");
+        assert_eq!(health.check(), Err("api: the store is unavailable".into()));
     }
 
     #[test]
     fn registering_a_part_again_does_not_forget_what_it_said() {
         let health = Health::new(&Shutdown::new());
-        health.part("api").set_ready();
-        let _again = health.part("api");
+        health.component("api").set_ready();
+        let _again = health.component("api");
         assert_eq!(health.check(), Ok(()));
     }
 
@@ -161,7 +161,7 @@ mod tests {
     fn draining_turns_readiness_off_while_the_parts_still_work() {
         let shutdown = Shutdown::new();
         let health = Health::new(&shutdown);
-        health.part("api").set_ready();
+        health.component("api").set_ready();
         shutdown.draining().cancel();
         assert_eq!(health.check(), Err("shutting down".into()));
         assert!(!shutdown.token().is_cancelled());

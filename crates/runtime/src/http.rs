@@ -1,40 +1,41 @@
-//! HTTP as every listener of the project does it.
+//! The HTTP server of every listener.
 //!
-//! - [`serve`] is the server loop: bounded connections and bytes ([`Limits`]), slow clients cut off, a
-//!   graceful end.
-//! - [`guarded`] wraps a router so that whatever goes wrong is answered with a problem.
-//!   [`Guarded::with_shortcut`] answers what nearly everybody asks without the router.
-//! - [`bind`] takes a port, or says which option chooses another.
-//! - [`Replaceable`] is a router that changes while it is served: health first, the rest later.
+//! - [`serve`] is the server loop: limits of connections and bytes ([`Limits`]), timeouts of slow clients, a
+//!   graceful shutdown.
+//! - [`HttpService`] wraps a router so that every failure is answered with a problem.
+//!   [`HttpService::with_fast_path`] answers the most frequent requests without the router.
+//! - [`bind`] binds an address; its error names the option that chooses another one.
+//! - [`SwappableService`] is a service that is replaced while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
 //! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
 //!   rejections.
 
-mod alarm;
 mod asset;
 mod body;
 mod budget;
-mod client;
+mod connection;
+mod deadline;
+pub(crate) mod error_metrics;
 mod extract;
-mod guard;
-mod idle;
+mod fast_path;
+mod idle_timeout;
 mod intake;
+mod lifetime;
 mod limits;
-mod listen;
-mod replaceable;
+mod listener;
 mod server;
-mod shortcut;
-pub(crate) mod trouble;
+mod service;
+mod swap;
 
-pub use asset::{Asset, version_of};
+pub use asset::{Asset, build_hash};
 pub use body::MAX_BODY;
 pub use budget::FREE_BYTES;
-pub use client::Peer;
+pub use connection::Peer;
+pub use error_metrics::ERRORS;
 pub use extract::{JsonBody, PathParams, QueryParams};
-pub use guard::{BodyLimit, Guarded, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE, guarded};
+pub use fast_path::{FastResponse, RequestHead};
 pub use limits::{Limits, REFUSED};
-pub use listen::{ListenError, bind};
-pub use replaceable::Replaceable;
+pub use listener::{BindError, bind};
 pub use server::serve;
-pub use shortcut::{Head, Taken};
-pub use trouble::ERRORS;
+pub use service::{BodyLimit, HttpService, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE};
+pub use swap::SwappableService;

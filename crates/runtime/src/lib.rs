@@ -1,41 +1,45 @@
-//! What every daegi process shares, so that a service is only its own domain.
+//! Configuration, HTTP, health, telemetry and shutdown of every daegi process.
 //!
-//! The crate promises:
+//! The crate guarantees:
 //!
-//! - **One configuration**, parsed once from an injectable source. A bad value is one clear line
-//!   that names the option and never a secret, and exit 64.
-//! - **Every error is a problem** (RFC 9457): unknown routes, wrong methods, panics, oversized
-//!   requests and bodies that do not fit all answer `application/problem+json`.
-//! - **An orderly end**: not ready, then listeners close, then what is in flight finishes until a
-//!   deadline. A process with a dead part does not look alive.
+//! - **One configuration**, parsed once from an injectable source. An invalid value is reported in one
+//!   line that names the option and never a secret, with exit code 64.
+//! - **Every error response is a problem** (RFC 9457): unknown routes, wrong methods, panics, oversized
+//!   requests and invalid bodies all return `application/problem+json`.
+//! - **An orderly shutdown**: not ready, then listeners close, then requests in flight finish until a
+//!   deadline. A process with a failed component exits.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`process`] | the life of a process from `main` to its exit code |
-//! | [`config`] | options, environment, secrets, and what each role cannot do without |
-//! | [`descriptors`] | how many connections a process may have open |
+//! | [`config`] | options, environment, secrets, and what each role requires |
+//! | [`rlimit`] | the limit of open file descriptors |
 //! | [`telemetry`] | logs on stderr, metrics for Prometheus |
-//! | [`traces`] | spans of tickets for OpenTelemetry, off unless asked for |
-//! | [`clock`] | unix milliseconds from the system, or from a test's hand |
-//! | [`problem`] | error codes with their status, and the response they become |
-//! | [`http`] | the server loop, the guard around every router, extractors that answer problems |
+//! | [`spans`] | spans of tickets for OpenTelemetry, off by default |
+//! | [`clock`] | unix milliseconds of the system, or set by a test |
+//! | [`problem`] | error codes, their status and their response |
+//! | [`http`] | the server loop, the service around every router, extractors that reject with problems |
 //! | [`health`] | `/livez`, `/readyz`, `/metrics` |
-//! | [`shutdown`] | the two steps of ending, and the tasks that ending waits for |
+//! | [`openapi`] | routes with their documentation, and the OpenAPI document |
+//! | [`outage`] | logging and backoff of failing operations |
+//! | [`shutdown`] | the two steps of a shutdown, and the tasks it waits for |
 
 pub mod clock;
 pub mod config;
-pub mod descriptors;
 pub mod health;
 pub mod http;
+pub mod openapi;
+pub mod outage;
 pub mod problem;
 pub mod process;
+pub mod rlimit;
 pub mod shutdown;
+pub mod spans;
 pub mod telemetry;
-pub mod traces;
 
 pub use clock::Clock;
 pub use config::{AdminToken, Config, ConfigError, KafkaConfig, Role, Secrets, StoreConfig};
 pub use health::Health;
 pub use problem::{Code, Problem};
 pub use shutdown::Shutdown;
-pub use traces::Traces;
+pub use spans::Tracer;

@@ -1,7 +1,7 @@
-//! Errors as clients see them: RFC 9457 `application/problem+json`.
+//! Error responses: RFC 9457 `application/problem+json`.
 //!
-//! A service maps its errors to a [`Code`] in one exhaustive place; the code knows its status and
-//! title, so the same mistake looks the same from every service and every layer.
+//! A service maps its errors to a [`Code`] in one exhaustive match. The code determines status and
+//! title, so that the same error looks the same from every service and layer.
 
 mod code;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use code::Code;
 
-/// The content type of every error answer.
+/// The content type of every error response.
 pub const CONTENT: &str = "application/problem+json";
 
 /// An error answer.
@@ -39,7 +39,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of this kind. Where the contract wants a `Retry-After`, it starts at one second.
+    /// A problem with this code. Codes that are worth retrying get a `Retry-After` of 1 s.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -52,33 +52,33 @@ impl Problem {
         }
     }
 
-    /// Asks the client to wait this many seconds before it tries again.
+    /// Sets `Retry-After` in seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// The request cannot be understood or breaks a rule: 400.
+    /// The request is malformed or violates a rule: 400.
     #[must_use]
     pub fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::InvalidRequest, detail)
     }
 
-    /// A bug. Says nothing about itself; whoever makes it logs the cause.
+    /// A bug: 500 without details; the caller logs the cause.
     #[must_use]
     pub fn internal() -> Self {
         Self::new(Code::Internal, "something went wrong on our side")
     }
 
-    /// Trouble that passes, such as a store that cannot be reached: 503 with `Retry-After`.
+    /// A temporary failure, such as an unreachable store: 503 with `Retry-After`.
     #[must_use]
     pub fn unavailable(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unavailable, detail)
     }
 
     fn body(&self) -> Vec<u8> {
-        // A struct of strings and numbers always has a JSON form; an empty body is still an answer.
+        // Serializing a struct of strings and numbers does not fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_problem_that_no_cache_keeps() {
+    fn a_problem_response_is_not_cached() {
         let response = Problem::new(Code::Unauthorized, "who are you?").into_response();
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
         assert_eq!(response.headers()[CONTENT_TYPE], CONTENT);
@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn trouble_that_passes_always_says_when_to_come_back() {
-        let plain = Problem::unavailable("the store is away").into_response();
+    fn temporary_failures_carry_retry_after() {
+        let plain = Problem::unavailable("the store is unavailable").into_response();
         assert_eq!(plain.headers()[RETRY_AFTER], "1");
-        let asked = Problem::new(Code::RateLimited, "slow down").retry_after(9);
-        assert_eq!(asked.into_response().headers()[RETRY_AFTER], "9");
+        let limited = Problem::new(Code::RateLimited, "slow down").retry_after(9);
+        assert_eq!(limited.into_response().headers()[RETRY_AFTER], "9");
     }
 }

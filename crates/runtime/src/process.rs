@@ -20,42 +20,42 @@ use std::time::Duration;
 use crate::config::{self, Config, EXIT_USAGE, Role};
 use crate::health;
 use crate::shutdown::Shutdown;
-use crate::{descriptors, telemetry};
+use crate::{rlimit, telemetry};
 
-/// What the shell convention says about a process that a signal ended: 128 + SIGINT.
-const EXIT_AT_ONCE: u8 = 130;
+/// Exit code after a second signal, by the convention of shells: 128 + SIGINT.
+const EXIT_SIGNALLED: u8 = 130;
 
-/// Time after the drain deadline for what comes last, such as giving back the lease.
-const SETTLE: Duration = Duration::from_secs(2);
+/// Time after the drain deadline for the last steps, such as releasing the lease.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest time between "not ready" and closed listeners.
-const MAX_LEAD: Duration = Duration::from_secs(1);
+/// Maximum time between "not ready" and closed listeners.
+const MAX_READINESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Marks an error as the fault of the configuration, so that the process exits with 64 and
-/// whoever started it does not try again in vain.
+/// Marks an error as caused by the configuration, so that the process exits with 64 and supervisors
+/// need not retry.
 #[derive(Debug, thiserror::Error)]
-#[error("the configuration does not fit")]
-struct Misconfigured;
+#[error("invalid configuration")]
+struct ConfigurationError;
 
-/// An error that ends a service; `misconfigured` if only another configuration can help.
-pub fn fatal(error: impl Into<anyhow::Error>, misconfigured: bool) -> anyhow::Error {
+/// Wraps an error that ends a service; `misconfigured` if only another configuration can help.
+pub fn startup_error(error: impl Into<anyhow::Error>, misconfigured: bool) -> anyhow::Error {
     let error = error.into();
-    if misconfigured { error.context(Misconfigured) } else { error }
+    if misconfigured { error.context(ConfigurationError) } else { error }
 }
 
-/// A name for this process that no other one has: host, process and a random number.
+/// Returns a unique name of this process: host, process id and a random number.
 #[must_use]
-pub fn replica_name() -> String {
+pub fn process_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
     let host = host.unwrap_or_else(|_| "replica".into());
     let (pid, random) = (std::process::id(), uuid::Uuid::new_v4().as_fields().0);
     format!("{}-{pid}-{random:08x}", host.trim())
 }
 
-/// Runs a service until it ends, fails or is told to stop, and says how it went.
+/// Runs a service until it ends, fails or receives a signal.
 ///
-/// Exits with 0 after an orderly end, 1 with one line on stderr after a failure, 64 for a bad
-/// configuration, and 130 at once at the second signal.
+/// Exits with 0 after an orderly shutdown, 1 with one line on stderr after a failure, 64 for an
+/// invalid configuration, and 130 immediately after a second signal.
 pub fn run<F, Fut>(role: Role, service: F) -> ExitCode
 where
     F: FnOnce(Config, Shutdown) -> Fut,
@@ -69,11 +69,11 @@ where
         return healthcheck(&config);
     }
     telemetry::init(&config);
-    descriptors::raise();
+    rlimit::raise_nofile_limit();
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => {
-            let exit = runtime.block_on(until_stopped(config, service));
-            // A blocking call that hangs must not keep a process that has said goodbye.
+            let exit = runtime.block_on(run_until_signal(config, service));
+            // A blocking call that hangs must not delay the exit.
             runtime.shutdown_background();
             exit
         }
@@ -82,61 +82,64 @@ where
 }
 
 fn healthcheck(config: &Config) -> ExitCode {
-    match health::ask(config.internal_addr) {
+    match health::probe(config.internal_addr) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure(config.role, &error.into()),
     }
 }
 
-async fn until_stopped<F, Fut>(config: Config, service: F) -> ExitCode
+async fn run_until_signal<F, Fut>(config: Config, service: F) -> ExitCode
 where
     F: FnOnce(Config, Shutdown) -> Fut,
     Fut: Future<Output = anyhow::Result<()>>,
 {
     let role = config.role;
-    let shutdown = Shutdown::new().with_lead(lead(&config));
-    let second_signal = match shutdown.on_signals() {
+    let shutdown = Shutdown::new().with_readiness_delay(readiness_delay(&config));
+    let second_signal = match shutdown.listen_for_signals() {
         Ok(second_signal) => second_signal,
         Err(error) => return failure(role, &error.into()),
     };
     tokio::select! {
-        ended = live(config, shutdown, service) => match ended {
+        ended = run_service(config, shutdown, service) => match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failure(role, &error),
         },
-        () = second_signal => ExitCode::from(EXIT_AT_ONCE),
+        () = second_signal => ExitCode::from(EXIT_SIGNALLED),
     }
 }
 
-async fn live<F, Fut>(config: Config, shutdown: Shutdown, service: F) -> anyhow::Result<()>
+async fn run_service<F, Fut>(config: Config, shutdown: Shutdown, service: F) -> anyhow::Result<()>
 where
     F: FnOnce(Config, Shutdown) -> Fut,
     Fut: Future<Output = anyhow::Result<()>>,
 {
-    let deadline = config.drain + SETTLE;
+    let deadline = config.drain + CLEANUP_TIMEOUT;
     shutdown.spawn("metrics upkeep", telemetry::upkeep(shutdown.clone()));
     let ended = service(config, shutdown.clone()).await;
-    // A service may also end by itself; what it spawned ends with it.
-    shutdown.now();
+    // A service may also return by itself; its tasks end with it.
+    shutdown.stop_now();
     let settled = shutdown.wait(deadline).await;
     ended?;
     settled?;
-    anyhow::ensure!(!shutdown.has_failed(), "a part of the process died");
+    anyhow::ensure!(!shutdown.has_failed(), "a component of the process failed");
     Ok(())
 }
 
-/// No balancer stands in front of the all-in-one, so nobody waits for one there.
-fn lead(config: &Config) -> Duration {
+/// Returns the time between "not ready" and closed listeners. It is 0 for the all-in-one, which has
+/// no load balancer in front.
+fn readiness_delay(config: &Config) -> Duration {
     match config.role {
         Role::AllInOne => Duration::ZERO,
-        Role::Api | Role::Consumer | Role::Scheduler => (config.drain / 10).min(MAX_LEAD),
+        Role::Api | Role::Consumer | Role::Scheduler => {
+            (config.drain / 10).min(MAX_READINESS_DELAY)
+        }
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of a process, whatever its log filter")]
+#[expect(clippy::print_stderr, reason = "the exit reason is printed whatever the log filter")]
 fn failure(role: Role, error: &anyhow::Error) -> ExitCode {
     eprintln!("{}: {error:#}", role.binary());
-    let misconfigured = error.downcast_ref::<Misconfigured>().is_some();
+    let misconfigured = error.downcast_ref::<ConfigurationError>().is_some();
     if misconfigured { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
 }
 
@@ -150,22 +153,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_service_that_ends_takes_its_parts_with_it() {
-        let ended = live(config(), Shutdown::new(), async |_, shutdown: Shutdown| {
+    async fn a_service_that_ends_stops_its_tasks() {
+        let ended = run_service(config(), Shutdown::new(), async |_, shutdown: Shutdown| {
             let token = shutdown.token().clone();
-            shutdown.spawn("part", async move { token.cancelled().await });
+            shutdown.spawn("component", async move { token.cancelled().await });
             Ok(())
         });
         ended.await.unwrap();
     }
 
     #[tokio::test]
-    async fn a_part_that_dies_makes_the_process_fail() {
-        let ended = live(config(), Shutdown::new(), async |_, shutdown: Shutdown| {
-            shutdown.spawn("part", async { panic!("on purpose") });
+    async fn a_component_that_panics_makes_the_process_fail() {
+        let ended = run_service(config(), Shutdown::new(), async |_, shutdown: Shutdown| {
+            shutdown.spawn("component", async { panic!("on purpose") });
             shutdown.token().cancelled().await;
             Ok(())
         });
-        assert_eq!(ended.await.unwrap_err().to_string(), "a part of the process died");
+        assert_eq!(ended.await.unwrap_err().to_string(), "a component of the process failed");
     }
 }

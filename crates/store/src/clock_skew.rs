@@ -9,7 +9,7 @@ use std::time::Duration;
 use daegi_domain::Millis;
 use metrics::gauge;
 
-use crate::{Result, SharedStore, Store};
+use crate::{AdminStore, Result, SharedStore};
 
 /// Seconds by which this process's clock is ahead of Redis; negative if it is behind. Absent with
 /// the memory store.
@@ -41,7 +41,7 @@ pub async fn watch(store: SharedStore, now: impl Fn() -> Millis + Send) {
 ///
 /// # Errors
 /// If the store does not reply.
-pub async fn measure(store: &dyn Store, now: impl Fn() -> Millis) -> Result<Option<i64>> {
+pub async fn measure(store: &dyn AdminStore, now: impl Fn() -> Millis) -> Result<Option<i64>> {
     let sent = now();
     let Some(server) = store.server_time().await? else { return Ok(None) };
     Ok(skew(sent, server, now()))

@@ -1,23 +1,23 @@
 use std::sync::Arc;
 
-/// What a store answers.
+/// The result of a store call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a store could not answer. Rules of the line are never errors; they are answers.
+/// Why a store call failed. A refusal by a rule of the line is an outcome, not an error.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The store cannot be reached or does not answer in time.
-    #[error("the store does not answer: {0}")]
+    /// The store is unreachable or does not reply in time.
+    #[error("the store is unavailable: {0}")]
     Unavailable(Arc<str>),
-    /// The address makes no sense.
-    #[error("the store's address is not valid: {0}")]
-    Address(Arc<str>),
-    /// Too old to run the scripts.
+    /// The store URL is invalid.
+    #[error("the store URL is not valid: {0}")]
+    InvalidUrl(Arc<str>),
+    /// The server is too old to run the scripts.
     #[error("redis {found} is too old, {needed} or newer is needed")]
-    Version {
-        /// What the server says it is.
+    UnsupportedVersion {
+        /// The version of the server.
         found: Arc<str>,
-        /// What is needed.
+        /// The oldest supported version.
         needed: &'static str,
     },
     /// The server may delete keys when it runs out of memory.
@@ -25,27 +25,29 @@ pub enum Error {
         "redis would evict keys at its memory limit (maxmemory-policy {policy}) and lose tickets; set maxmemory-policy noeviction, or --allow-eviction to accept the loss"
     )]
     Eviction {
-        /// What the server is configured with.
+        /// The policy of the server.
         policy: Arc<str>,
     },
-    /// Started with another number of partitions than the stored lines use.
-    #[error("the store has {stored} partitions, this process was started with {given}")]
-    Partitions {
-        /// What the store was created with.
+    /// The store was created with another number of partitions.
+    #[error(
+        "the store has {stored} partitions, this process was started with {given}; set --partitions {stored}"
+    )]
+    PartitionMismatch {
+        /// The number in the store.
         stored: u16,
-        /// What this process was told.
+        /// The number that this process was configured with.
         given: u16,
     },
-    /// Something in the store is not what this version writes.
+    /// The store holds data that this version does not write.
     #[error("the store holds something unexpected: {0}")]
     Corrupt(Arc<str>),
-    /// Another leader has taken over; nothing was changed.
+    /// Another leader's term has begun; nothing was changed.
     #[error("epoch {0} does not lead any more")]
     StaleEpoch(u64),
 }
 
 impl Error {
-    /// Whether waiting may help.
+    /// Whether a retry can help.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
@@ -54,10 +56,10 @@ impl Error {
     pub fn is_misconfigured(&self) -> bool {
         matches!(
             self,
-            Self::Address(_)
-                | Self::Version { .. }
+            Self::InvalidUrl(_)
+                | Self::UnsupportedVersion { .. }
                 | Self::Eviction { .. }
-                | Self::Partitions { .. }
+                | Self::PartitionMismatch { .. }
         )
     }
 

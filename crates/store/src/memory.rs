@@ -1,205 +1,185 @@
-//! The store in one process, and the specification of the other one.
+//! The store in one process, and the specification of the Redis store.
 //!
-//! | file | rules |
+//! | file | contents |
 //! |---|---|
-//! | `memory/rooms.rs` | everything a store holds, and one step on one line |
-//! | `memory/line.rs` | what a line consists of, and the steps every rule is made of |
-//! | `memory/queue.rs` | people in order, people with a deadline |
-//! | `memory/items.rs` | create, change, remove, pause, reset |
-//! | `memory/people.rs` | join, resolve, leave, complete |
-//! | `memory/leader.rs` | admit, expire, sweep |
-//! | `memory/recovery.rs` | numbers that were lost |
-//! | `memory/generation.rs` | how a loss of data is distinguished from a new store |
-//! | `memory/outbox.rs` | events on their way out |
-//! | `memory/board.rs` | what operators changed, what processes say about themselves |
+//! | `memory/state.rs` | everything a store holds, and one step on one line |
+//! | `memory/line.rs` | the data of a line, and the operations that rules are made of |
+//! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
+//! | `memory/generation.rs` | how a data loss is distinguished from a new store |
+//! | `memory/{tickets,admission}.rs` | the roles whose methods are rules |
+//! | `memory/rules/` | one file per Lua script, with the same name |
 
-mod board;
+mod admin;
+mod admission;
+mod entry_set;
 mod generation;
-mod inside;
-mod items;
-mod leader;
 mod line;
+mod liveness;
 mod outbox;
-mod people;
-mod queue;
-mod recovery;
-mod rooms;
+mod queues;
+mod rules;
+mod state;
+mod tickets;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, ItemNews, Millis, Number, Policy, RECOVERY_HOLD_MS, Said,
-    SeenPage, Settings, StoreLimits, UserId,
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, Millis, Policy, RECOVERY_HOLD_MS,
+    Settings, StoreLimits,
 };
 
 use self::generation::Generation;
-use self::line::Line;
-use self::outbox::Written;
-pub use self::rooms::Replica;
-use self::rooms::{Rooms, write_down};
-use crate::lease::{Leases, MemoryLock};
-use crate::model::{
-    Admission, Catalogue, Closing, Counts, DepartedCursor, Epoch, Expiry, Joined, LeaveLimit,
-    LineSnapshot, NewsOutcome, Notice, OutboxBatch, PolicyChange, Put, Reentry, Refusal, Standing,
-    Sweep,
+use self::rules::reclaim::StoreIdentity;
+use self::state::State;
+pub use self::state::StoreImage;
+use crate::types::{
+    HeartbeatRecord, ItemUpdateOutcome, LeaveLimit, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
+    ReplayState,
 };
-use crate::{Result, Store};
+use crate::{
+    AdminStore, ItemStore, LockBackend, MemoryLock, OutboxStore, ReplayStore, Result, Store,
+};
 
 /// All lines of a waiting room that is one process.
 #[derive(Debug)]
 pub struct MemoryStore {
-    rooms: Mutex<Rooms>,
-    leases: Leases,
+    state: Mutex<State>,
+    lock: MemoryLock,
     partitions: u16,
-    first: Settings,
-    /// The latest epoch that was given, which outlives what the store holds.
-    latest: AtomicU64,
-    /// How often the store has lost something.
-    run: AtomicU64,
-    hold: Millis,
-    /// The generation of each partition when this store was made: what this process knows.
+    initial_settings: Settings,
+    /// The latest epoch, which survives a simulated data loss.
+    latest_epoch: AtomicU64,
+    /// How often the store has lost data.
+    run_id: AtomicU64,
+    recovery_hold: Millis,
+    /// The generation of each partition when this store was created: what this process knows.
     generations: Vec<u64>,
     max_waiting: u64,
     leave_limit: LeaveLimit,
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new(partitions: u16, settings: Settings) -> Self {
-        let mut rooms = Rooms::empty(partitions, settings);
-        let generations = rooms.generations.iter_mut().map(Generation::open).collect();
+        let mut state = State::empty(partitions, settings);
+        let generations = state.generations.iter_mut().map(Generation::open).collect();
         Self {
-            rooms: Mutex::new(rooms),
-            leases: Leases::Memory(MemoryLock::default()),
+            state: Mutex::new(state),
+            lock: MemoryLock::default(),
             partitions,
-            first: settings,
-            latest: AtomicU64::new(0),
-            run: AtomicU64::new(0),
-            hold: RECOVERY_HOLD_MS,
+            initial_settings: settings,
+            latest_epoch: AtomicU64::new(0),
+            run_id: AtomicU64::new(0),
+            recovery_hold: RECOVERY_HOLD_MS,
             generations,
             max_waiting: StoreLimits::default().max_waiting,
             leave_limit: LeaveLimit::default(),
         }
     }
 
-    /// The same, but at most so many tickets wait in all lines together.
+    /// Sets how many tickets may wait in all lines together.
     #[must_use]
     pub fn with_max_waiting(mut self, tickets: u64) -> Self {
         self.max_waiting = tickets;
         self
     }
 
-    /// The same, but a line that lost data lets nobody in for so long.
+    /// Sets how long a line that lost data admits no ticket.
     #[must_use]
-    pub fn with_recovery_hold(mut self, hold: Millis) -> Self {
-        self.hold = hold;
+    pub fn with_recovery_hold(mut self, recovery_hold: Millis) -> Self {
+        self.recovery_hold = recovery_hold;
         self
     }
 
-    /// The same with another limit of leaves.
+    /// Sets how often a user may leave a line and join it again.
     #[must_use]
     pub fn with_leave_limit(mut self, limit: LeaveLimit) -> Self {
         self.leave_limit = limit;
         self
     }
 
-    /// What a replica has that gets nothing from now on.
-    pub fn replica(&self) -> Replica {
-        Replica(self.rooms().clone())
+    /// Returns the current state, as a replica has it that receives no further writes.
+    pub fn image(&self) -> StoreImage {
+        StoreImage(self.state().clone())
     }
 
-    /// Goes on with what a replica has, or with nothing, as after a fail-over or a `FLUSHALL`.
-    /// This is how the specification tells what losing data means.
-    pub fn lose(&self, replica: Option<Replica>) {
-        let empty = || Replica(Rooms::empty(self.partitions, self.first));
-        let mut rooms = replica.unwrap_or_else(empty).0;
-        let run = self.run.fetch_add(1, Ordering::Relaxed) + 1;
-        rooms.outboxes.iter_mut().for_each(|outbox| outbox.go_on_in(run));
-        *self.rooms() = rooms;
+    /// Continues with an earlier state, or with none, as after a fail-over or a `FLUSHALL`. This is how
+    /// the specification defines a data loss.
+    pub fn restore(&self, image: Option<StoreImage>) {
+        let empty = || StoreImage(State::empty(self.partitions, self.initial_settings));
+        let mut state = image.unwrap_or_else(empty).0;
+        let run_id = self.run_id.fetch_add(1, Ordering::Relaxed) + 1;
+        state.outboxes.iter_mut().for_each(|outbox| outbox.resume_after_loss(run_id));
+        *self.state() = state;
     }
 
-    fn run(&self) -> u64 {
-        self.run.load(Ordering::Relaxed)
+    fn run_id(&self) -> u64 {
+        self.run_id.load(Ordering::Relaxed)
     }
 
-    /// What a step on a line of this partition must know of the store.
-    fn store(&self, rooms: &Rooms, partition: usize) -> recovery::Store {
-        let loss_until = rooms.generations[partition].reclaim_until();
-        let leave_limit = self.leave_limit;
-        recovery::Store { run: self.run(), hold: self.hold, loss_until, leave_limit }
+    /// Returns what a step on a line of this partition must know of the store.
+    fn identity(&self, state: &State, partition: usize) -> StoreIdentity {
+        StoreIdentity {
+            run_id: self.run_id(),
+            recovery_hold: self.recovery_hold,
+            loss_until: state.generations[partition].reclaim_until(),
+            leave_limit: self.leave_limit,
+        }
     }
 
-    /// The same for a step that may restore a place: it looks for evidence of a loss first.
-    fn checked_store(&self, rooms: &mut Rooms, partition: usize, now: Millis) -> recovery::Store {
-        rooms.generations[partition].check(self.generations[partition], now);
-        self.store(rooms, partition)
+    /// The same for a step that may reclaim a ticket: it checks for evidence of a data loss first.
+    fn checked_identity(&self, state: &mut State, partition: usize, now: Millis) -> StoreIdentity {
+        state.generations[partition].check(self.generations[partition], now);
+        self.identity(state, partition)
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Rooms> {
-        // A panic elsewhere cannot leave a rule half applied that matters more than answering.
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A poisoned mutex is used further: a half-applied rule is better than a store that fails.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn outbox_of(&self, id: &ItemId) -> usize {
+    fn partition_index(&self, id: &ItemId) -> usize {
         usize::from(crate::partition_of(id, self.partitions))
     }
 }
 
 #[async_trait]
-impl Store for MemoryStore {
-    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<Put> {
-        let (mut rooms, partition) = (self.rooms(), self.outbox_of(&change.id));
-        self.checked_store(&mut rooms, partition, now);
-        Ok(items::put(&mut rooms.lines, change, self.run(), now))
+impl ItemStore for MemoryStore {
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
+        let (mut state, partition) = (self.state(), self.partition_index(&change.id));
+        self.checked_identity(&mut state, partition, now);
+        Ok(rules::items::put(&mut state.lines, change, self.run_id(), now))
     }
 
     async fn remove_item(&self, id: &ItemId) -> Result<bool> {
-        Ok(self.rooms().lines.get_mut(id).is_some_and(items::remove))
+        Ok(self.state().lines.get_mut(id).is_some_and(rules::items::remove))
     }
 
-    async fn apply_news(&self, news: &[ItemNews], now: Millis) -> Result<Vec<NewsOutcome>> {
-        let mut rooms = self.rooms();
-        let apply = |news: &ItemNews| {
-            if let Said::Changed(change) = &news.said {
-                self.checked_store(&mut rooms, self.outbox_of(&change.id), now);
+    async fn apply_item_updates(
+        &self,
+        updates: &[ItemUpdate],
+        now: Millis,
+    ) -> Result<Vec<ItemUpdateOutcome>> {
+        let mut state = self.state();
+        let apply = |update: &ItemUpdate| {
+            if let ItemUpdateKind::Upsert(change) = &update.kind {
+                self.checked_identity(&mut state, self.partition_index(&change.id), now);
             }
-            items::apply(&mut rooms.lines, news, self.run(), now)
+            rules::items::apply(&mut state.lines, update, self.run_id(), now)
         };
-        Ok(news.iter().map(apply).collect())
-    }
-
-    async fn catalogue(&self, log: &str) -> Result<Catalogue> {
-        let (rooms, now) = (self.rooms(), self.run());
-        let noted = rooms.catalogues.get(log).filter(|(run, _)| *run == now);
-        Ok(noted.map_or(Catalogue::Unread, |(_, how_far)| *how_far))
-    }
-
-    async fn begin_catalogue(&self, log: &str) -> Result<()> {
-        let (mut rooms, now) = (self.rooms(), self.run());
-        let reading = (now, Catalogue::Reading);
-        let noted = rooms.catalogues.entry(log.to_owned()).or_insert(reading);
-        if noted.0 != now {
-            *noted = reading;
-        }
-        Ok(())
-    }
-
-    async fn end_catalogue(&self, log: &str) -> Result<bool> {
-        let (mut rooms, now) = (self.rooms(), self.run());
-        let noted = rooms.catalogues.get_mut(log).filter(|(run, _)| *run == now);
-        Ok(noted.map(|(_, how_far)| *how_far = Catalogue::Read).is_some())
+        Ok(updates.iter().map(apply).collect())
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
-        Ok(self.rooms().line(id).map(|line| line.item.clone()))
+        Ok(self.state().line(id).map(|line| line.item.clone()))
     }
 
     async fn items(&self) -> Result<Vec<Item>> {
-        let rooms = self.rooms();
+        let state = self.state();
         let shown =
-            rooms.lines.values().filter(|line| !line.removed && !line.item.id.is_reserved());
+            state.lines.values().filter(|line| !line.removed && !line.item.id.is_reserved());
         Ok(shown.map(|line| line.item.clone()).collect())
     }
 
@@ -209,240 +189,90 @@ impl Store for MemoryStore {
         policy: &Policy,
         revision: u64,
         now: Millis,
-    ) -> Result<PolicyChange> {
-        Ok(match self.rooms().line_mut(id) {
-            None => PolicyChange::NotFound,
-            Some(line) if line.item.revision != revision => PolicyChange::Conflict,
+    ) -> Result<PolicyUpdateOutcome> {
+        Ok(match self.state().line_mut(id) {
+            None => PolicyUpdateOutcome::NotFound,
+            Some(line) if line.item.revision != revision => PolicyUpdateOutcome::Conflict,
             Some(line) => {
                 line.item.policy = policy.clone();
-                PolicyChange::Changed(line.touched(now).into())
+                PolicyUpdateOutcome::Changed(line.bump_revision(now).into())
             }
         })
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
-        Ok(self.rooms().line_mut(id).map(|line| {
+        Ok(self.state().line_mut(id).map(|line| {
             line.item.paused = paused;
             line.stopped |= paused;
-            line.touched(now)
+            line.bump_revision(now)
         }))
     }
 
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
-        Ok(self.rooms().line_mut(id).map(|line| {
+        Ok(self.state().line_mut(id).map(|line| {
             line.restart();
-            line.touched(now)
+            line.bump_revision(now)
         }))
     }
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
-        let mut rooms = self.rooms();
-        rooms.lines.remove(id);
-        rooms.active.remove(id);
+        let mut state = self.state();
+        state.lines.remove(id);
+        state.active.remove(id);
         Ok(())
     }
+}
 
-    async fn join(
-        &self,
-        id: &ItemId,
-        users: &[UserId],
-        _settings: &Settings,
-        now: Millis,
-    ) -> Result<Vec<Joined>> {
-        let outbox = self.outbox_of(id);
-        let mut rooms = self.rooms();
-        let rooms = &mut *rooms;
-        let store = self.store(rooms, outbox);
-        let most = rooms.most_waiting(id, self.max_waiting);
-        let Some(line) = rooms.lines.get_mut(id) else {
-            return Ok(vec![Joined::Refused(Refusal::NotFound); users.len()]);
-        };
-        let mut written = Written::default();
-        let settings = &rooms.settings;
-        let joined = people::join(line, users, settings, most, store, now, &mut written);
-        if joined.iter().any(|one| matches!(one, Joined::At { new: true, .. })) {
-            rooms.active.insert(id.clone());
-        }
-        write_down(line, &mut rooms.outboxes[outbox], written);
-        Ok(joined)
+#[async_trait]
+impl ReplayStore for MemoryStore {
+    async fn replay_state(&self, log: &str) -> Result<ReplayState> {
+        let (state, run_id) = (self.state(), self.run_id());
+        let recorded = state.replays.get(log).filter(|(run, _)| *run == run_id);
+        Ok(recorded.map_or(ReplayState::NotStarted, |(_, replay)| *replay))
     }
 
-    async fn snapshot(&self, id: &ItemId, cursor: DepartedCursor) -> Result<Option<LineSnapshot>> {
-        Ok(self.rooms().line(id).map(|line| line.snapshot(cursor)))
-    }
-
-    async fn mark_seen(&self, id: &ItemId, pages: &[SeenPage], now: Millis) -> Result<()> {
-        if let Some(line) = self.rooms().line_mut(id) {
-            pages.iter().for_each(|page| line.mark_page(page, now));
+    async fn begin_replay(&self, log: &str) -> Result<()> {
+        let (mut state, run_id) = (self.state(), self.run_id());
+        let started = (run_id, ReplayState::InProgress);
+        let recorded = state.replays.entry(log.to_owned()).or_insert(started);
+        if recorded.0 != run_id {
+            *recorded = started;
         }
         Ok(())
     }
 
-    async fn resolve(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number)],
-        now: Millis,
-    ) -> Result<Vec<Standing>> {
-        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
-        let store = self.checked_store(&mut rooms, outbox, now);
-        let standings = rooms.lives(id, outbox, |line, written| {
-            let resolve = |ticket| people::resolve(line, ticket, store, now, written);
-            tickets.iter().map(resolve).collect()
-        });
-        Ok(standings.unwrap_or_else(|| vec![Standing::Forgotten; tickets.len()]))
+    async fn complete_replay(&self, log: &str) -> Result<bool> {
+        let (mut state, run_id) = (self.state(), self.run_id());
+        let recorded = state.replays.get_mut(log).filter(|(run, _)| *run == run_id);
+        Ok(recorded.map(|(_, replay)| *replay = ReplayState::Complete).is_some())
     }
+}
 
-    async fn reenter(&self, id: &ItemId, entry: &Reentry, now: Millis) -> Result<Standing> {
-        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
-        let store = self.checked_store(&mut rooms, outbox, now);
-        let standing = rooms
-            .lives(id, outbox, |line, written| recovery::reenter(line, entry, store, now, written));
-        Ok(standing.unwrap_or(Standing::Forgotten))
-    }
-
-    async fn leave(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        now: Millis,
-    ) -> Result<Closing> {
-        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
-        let store = self.checked_store(&mut rooms, outbox, now);
-        let closing = rooms.change(id, outbox, None, |line, written| {
-            Some(people::leave(line, user, number, store, now, written))
-        });
-        Ok(closing.unwrap_or(Closing::Forgotten))
-    }
-
-    async fn complete(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        reason: EndReason,
-        now: Millis,
-    ) -> Result<Closing> {
-        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
-        let store = self.checked_store(&mut rooms, outbox, now);
-        let closing = rooms.change(id, outbox, None, |line, written| {
-            Some(people::complete(line, user, number, reason, store, now, written))
-        });
-        Ok(closing.unwrap_or(Closing::Forgotten))
-    }
-
-    async fn note_ended(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number, EndReason)],
-        now: Millis,
-    ) -> Result<bool> {
-        let mut rooms = self.rooms();
-        let Some(line) = rooms.lines.get_mut(id) else { return Ok(tickets.is_empty()) };
-        for (user, number, reason) in tickets {
-            line.note_ended(user, *number, *reason, now);
-        }
-        Ok(true)
-    }
-
-    async fn declare_loss(&self, now: Millis) -> Result<()> {
-        self.rooms().generations.iter_mut().for_each(|one| one.declare_loss(now));
-        Ok(())
-    }
-
-    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<Counts>> {
-        let rooms = self.rooms();
-        Ok(ids.iter().filter_map(|id| rooms.line(id)).map(Line::counts).collect())
-    }
-
-    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
-        let mut rooms = self.rooms();
-        let latest = self.latest.load(Ordering::Relaxed).max(rooms.epoch);
-        rooms.epoch = latest.max(now) + 1;
-        self.latest.store(rooms.epoch, Ordering::Relaxed);
-        Ok(Epoch(rooms.epoch))
-    }
-
-    async fn active_lines_of(&self, partition: u16) -> Result<Vec<ItemId>> {
-        let is_there = |id: &&ItemId| crate::partition_of(id, self.partitions) == partition;
-        Ok(self.rooms().active.iter().filter(is_there).cloned().collect())
-    }
-
-    async fn admit(
-        &self,
-        epoch: Epoch,
-        id: &ItemId,
-        quota: u32,
-        spacing: Millis,
-        outbox_max: u64,
-        now: Millis,
-    ) -> Result<Admission> {
-        let outbox = self.outbox_of(id);
-        let mut rooms = self.rooms();
-        rooms.check(epoch)?;
-        let rooms = &mut *rooms;
-        let room = outbox_max.saturating_sub(rooms.outboxes[outbox].admissions());
-        let settings = rooms.settings;
-        // The operator may have set the quota to 0 since this round began.
-        let stopped = settings.token_count_to_move == 0;
-        let quota = if stopped { 0 } else { quota };
-        let admit = |line: &mut Line, written: &mut Written| {
-            Some(leader::admit(line, quota, &settings, spacing, room, now, written))
-        };
-        let admission = rooms.change(id, outbox, Some(epoch), admit);
-        Ok(admission.unwrap_or(Admission { remaining: quota, ..Admission::default() }))
-    }
-
-    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        let (mut rooms, outbox) = (self.rooms(), self.outbox_of(id));
-        rooms.check(epoch)?;
-        let store = self.store(&rooms, outbox);
-        let expire =
-            |line: &mut Line, written: &mut Written| leader::expire(line, store, now, written);
-        let expiry = rooms.change(id, outbox, Some(epoch), expire);
-        if !expiry.active {
-            rooms.active.remove(id);
-        }
-        Ok(expiry)
-    }
-
-    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
-        let outbox = self.outbox_of(id);
-        let mut rooms = self.rooms();
-        rooms.check(epoch)?;
-        let settings = rooms.settings;
-        let swept = |line: &mut Line, written: &mut Written| {
-            Some(leader::sweep(line, cursor, &settings, now, written))
-        };
-        let swept = rooms.change(id, outbox, Some(epoch), swept);
-        Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
-    }
-
-    fn partitions(&self) -> u16 {
-        self.partitions
-    }
-
+#[async_trait]
+impl OutboxStore for MemoryStore {
     async fn outbox_read(
         &self,
         partition: u16,
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<OutboxBatch>> {
-        Ok(self.rooms().outboxes[usize::from(partition)].read(after, limit))
+        Ok(self.state().outboxes[usize::from(partition)].read(after, limit))
     }
 
     async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {
-        self.rooms().outboxes[usize::from(partition)].ack(ids);
+        self.state().outboxes[usize::from(partition)].ack(ids);
         Ok(())
     }
 
     async fn outbox_len(&self, partition: u16) -> Result<u64> {
-        Ok(self.rooms().outboxes[usize::from(partition)].events())
+        Ok(self.state().outboxes[usize::from(partition)].events())
     }
+}
 
+#[async_trait]
+impl AdminStore for MemoryStore {
     async fn settings(&self) -> Result<Settings> {
-        Ok(self.rooms().settings)
+        Ok(self.state().settings)
     }
 
     async fn set_settings(
@@ -450,38 +280,50 @@ impl Store for MemoryStore {
         token_count_to_move: Option<u32>,
         tick_ms: Option<u32>,
     ) -> Result<Settings> {
-        let mut rooms = self.rooms();
-        let old = rooms.settings;
-        rooms.settings = Settings {
+        let mut state = self.state();
+        let old = state.settings;
+        state.settings = Settings {
             token_count_to_move: token_count_to_move.unwrap_or(old.token_count_to_move),
             tick_ms: tick_ms.unwrap_or(old.tick_ms),
         };
-        Ok(rooms.settings)
+        Ok(state.settings)
     }
 
-    async fn journal_write(&self, entry: &str) -> Result<()> {
-        self.rooms().board.write(entry);
+    async fn declare_loss(&self, now: Millis) -> Result<()> {
+        self.state().generations.iter_mut().for_each(|generation| generation.declare_loss(now));
         Ok(())
     }
 
-    async fn journal_read(&self, limit: u32) -> Result<Vec<String>> {
-        Ok(self.rooms().board.read(limit))
-    }
-
-    async fn post_notice(&self, who: &str, text: &str, now: Millis) -> Result<()> {
-        self.rooms().board.post(who, text, now);
+    async fn append_audit(&self, entry: &str) -> Result<()> {
+        self.state().audit_log.append(entry);
         Ok(())
     }
 
-    async fn notices(&self, now: Millis) -> Result<Vec<Notice>> {
-        Ok(self.rooms().board.notices(now))
+    async fn read_audit(&self, limit: u32) -> Result<Vec<String>> {
+        Ok(self.state().audit_log.read(limit))
+    }
+
+    async fn put_heartbeat(&self, process: &str, payload: &str, now: Millis) -> Result<()> {
+        self.state().heartbeats.put(process, payload, now);
+        Ok(())
+    }
+
+    async fn heartbeats(&self, now: Millis) -> Result<Vec<HeartbeatRecord>> {
+        Ok(self.state().heartbeats.read(now))
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn partitions(&self) -> u16 {
+        self.partitions
     }
 
     async fn ping(&self) -> Result<()> {
         Ok(())
     }
 
-    fn leases(&self) -> &Leases {
-        &self.leases
+    fn lock(&self) -> &dyn LockBackend {
+        &self.lock
     }
 }

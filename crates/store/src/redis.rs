@@ -1,102 +1,94 @@
 //! The store on Redis: one Lua script per state change.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `redis/keys.rs` | every key, hash-tagged by partition; nothing else knows what a key looks like |
-//! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, preloaded at connect |
-//! | `redis/reply.rs` | what scripts answer, decoded into the words of the crate |
-//! | `redis/fields.rs` | an item as a hash |
-//! | `redis/verbs.rs` | every verb of the store, as the script or command behind it |
-//! | `redis/items.rs` | items, changed in batches |
-//! | `redis/address.rs` | the three ways people run Redis, as addresses |
-//! | `redis/link.rs` | the way of every command and script, with its deadline |
-//! | `redis/server.rs`, `circuit.rs`, `backoff.rs` | one server: asked, given up, tried again |
-//! | `redis/connect.rs`, `sentinel.rs`, `cluster.rs` | where servers are found |
-//! | `redis/failure.rs`, `version.rs` | what an error means, and what a server must be |
-//! | `redis/generation.rs` | which generation of data this process knows |
-//! | `redis/capacity.rs` | whether new tickets are taken: memory and waiting tickets, measured once per second |
-//! | `redis/lock.rs`, `epoch.rs` | the lock behind the lease, and the epochs of its terms |
+//! | `redis/keys.rs` | every key, hash-tagged by partition; no other file knows what a key looks like |
+//! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, loaded when the store opens |
+//! | `redis/{items,replay,tickets,admission,outbox,admin}.rs` | the scripts and commands of each role |
+//! | `redis/reply.rs` + `reply/` | replies of scripts, decoded into types of this crate |
+//! | `redis/item_hash.rs` | an item as a hash |
+//! | `redis/client.rs` + `client/` | the client: connections, deadlines, circuit breakers, topologies |
+//! | `redis/generation.rs` | the generation of data that this process knows |
+//! | `redis/capacity.rs` | whether new tickets are accepted: memory and waiting tickets, measured once per second |
+//! | `redis/lock.rs`, `epoch.rs` | the lock of the lease, and the epochs of its terms |
 //!
-//! Plain commands are used only for reading and for the outbox's stream.
+//! Plain commands are used only to read, and for the stream of the outbox.
 
-mod address;
-pub(crate) mod backoff;
+mod admin;
+mod admission;
 mod capacity;
-mod circuit;
-mod cluster;
-mod connect;
-mod crowd;
+pub(crate) mod client;
 mod epoch;
-mod failure;
-mod fields;
 mod generation;
+mod item_hash;
 mod items;
 mod keys;
-mod link;
 mod lock;
-mod memory;
+mod memory_usage;
+mod outbox;
+mod replay;
 mod reply;
 mod scripts;
-mod sentinel;
-mod server;
-mod verbs;
-mod version;
+mod tickets;
+mod unique_users;
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::redis::{FromRedisValue, Value};
+use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
-use daegi_domain::{
-    EndReason, ItemId, Millis, Number, RECOVERY_HOLD_MS, Settings, StoreLimits, UserId,
-};
+use daegi_domain::{ItemId, Millis, RECOVERY_HOLD_MS, Settings, StoreLimits};
 use futures_util::future::try_join_all;
 use tokio::sync::Semaphore;
 
-use self::address::Address;
 use self::capacity::Capacity;
+use self::client::{RedisClient, RedisUrl};
 use self::keys::{LineKeys, PartitionKeys};
-use self::link::Link;
-pub(crate) use self::lock::RedisLock;
+use self::lock::RedisLock;
+#[doc(hidden)]
+pub use self::scripts::script_text;
 use self::scripts::{ScriptInvocation, Scripts, scripts};
-use crate::lease::Leases;
-use crate::{Closing, Error, LEAVE_WINDOW_MS, LeaveLimit, Result, partition_of};
+use crate::{LeaveLimit, LockBackend, Result, Store, partition_of};
+
+/// Lines that one call reads concurrently, if it covers many.
+const MAX_CONCURRENT_CALLS: usize = 64;
 
 /// All lines of a waiting room, in Redis.
 pub struct RedisStore {
-    link: Arc<Link>,
-    leases: Leases,
+    client: Arc<RedisClient>,
+    lock: RedisLock,
     partitions: u16,
-    /// The latest epoch this process has seen; see `redis/epoch.rs`.
+    /// The latest epoch that this process has read; see `redis/epoch.rs`.
     epoch: AtomicU64,
-    /// What a store without settings starts with: a new one, or one that lost its data.
-    first: Settings,
-    /// How long a line that lost data lets nobody in.
-    hold: Millis,
+    /// The settings of a store that has none: a new one, or one that lost its data.
+    initial_settings: Settings,
+    /// How long a line that lost data admits no ticket.
+    recovery_hold: Millis,
     leave_limit: LeaveLimit,
-    /// How far back a line's scripts look for liveness, as far as this process has learned. A
-    /// script that needs more says so and does nothing; see [`RedisStore::with_slices`].
-    lookback: Mutex<HashMap<(ItemId, Lookback), u32>>,
-    /// Whether new tickets are taken.
+    /// How many seconds of liveness the scripts of a line read, as far as this process knows. A script
+    /// that needs more replies so and changes nothing; see [`RedisStore::with_liveness_window`].
+    windows: Mutex<HashMap<(ItemId, WindowKind), u32>>,
+    /// Whether new tickets are accepted.
     capacity: Capacity,
-    /// Turns for batches of items; see `redis/items.rs`.
+    /// Permits for batches of items; see `redis/items.rs`.
     item_batches: Semaphore,
     /// The generation of each partition when this process opened it; see `redis/generation.rs`.
     generations: Vec<String>,
 }
 
-/// Which script looks back.
+/// The scripts that read liveness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Lookback {
+enum WindowKind {
     Admit,
     Sweep,
 }
 
-/// A script's answer, or how many seconds of liveness it needs to see.
-enum Sliced<T> {
+/// The reply of a script, or how many seconds of liveness it must read.
+enum Windowed<T> {
     Done(T),
-    Needs(u32),
+    NeedsWindow(u32),
 }
 
 impl RedisStore {
@@ -108,138 +100,89 @@ impl RedisStore {
         Self::open_with(url, partitions, settings, StoreLimits::default()).await
     }
 
-    /// Connects, checks version, eviction policy and partitions, loads the scripts. `settings`
-    /// count only on the first start of a store.
+    /// Connects, checks version, eviction policy and partitions, and loads the scripts. `settings` count
+    /// only for a store without settings.
     ///
     /// # Errors
-    /// If the server does not answer or cannot be used.
+    /// If the server does not reply or cannot be used.
     pub async fn open_with(
         url: &str,
         partitions: u16,
         settings: Settings,
         limits: StoreLimits,
     ) -> Result<Self> {
-        let link = Arc::new(Link::new(Address::parse(url)?));
-        link.open(limits.allow_eviction).await?;
-        let capacity = Capacity::new(limits);
-        let leases = Leases::Redis(RedisLock::new(link.clone()));
-        let (epoch, lookback) = (AtomicU64::new(0), Mutex::new(HashMap::new()));
-        let item_batches = Semaphore::new(items::BATCHES);
-        let (first, hold) = (settings, RECOVERY_HOLD_MS);
-        let (generations, leave_limit) = (Vec::new(), LeaveLimit::default());
+        let client = Arc::new(RedisClient::new(RedisUrl::parse(url)?));
+        client.open(limits.allow_eviction).await?;
         let mut store = Self {
-            link,
-            leases,
+            lock: RedisLock::new(client.clone()),
+            client,
             partitions,
-            epoch,
-            first,
-            hold,
-            leave_limit,
-            lookback,
-            capacity,
-            item_batches,
-            generations,
+            epoch: AtomicU64::new(0),
+            initial_settings: settings,
+            recovery_hold: RECOVERY_HOLD_MS,
+            leave_limit: LeaveLimit::default(),
+            windows: Mutex::new(HashMap::new()),
+            capacity: Capacity::new(limits),
+            item_batches: Semaphore::new(items::MAX_ITEM_BATCHES),
+            generations: Vec::new(),
         };
-        store.settle().await?;
+        store.init_settings().await?;
         store.generations = store.open_partitions().await?;
         Ok(store)
     }
 
-    /// The same, but a line that lost data lets nobody in for so long.
+    /// Sets how long a line that lost data admits no ticket.
     #[must_use]
-    pub fn with_recovery_hold(mut self, hold: Millis) -> Self {
-        self.hold = hold;
+    pub fn with_recovery_hold(mut self, recovery_hold: Millis) -> Self {
+        self.recovery_hold = recovery_hold;
         self
     }
 
-    /// The same with another limit of leaves.
+    /// Sets how often a user may leave a line and join it again.
     #[must_use]
     pub fn with_leave_limit(mut self, limit: LeaveLimit) -> Self {
         self.leave_limit = limit;
         self
     }
 
-    /// Writes the settings where there are none, and compares the partitions.
-    async fn settle(&self) -> Result<()> {
-        let mut open = scripts().open.prepare_invoke();
-        open.key(keys::settings()).arg(self.partitions);
-        open.arg(self.first.token_count_to_move).arg(self.first.tick_ms);
-        match self.run(open).await? {
-            stored if stored == self.partitions => Ok(()),
-            stored => Err(Error::Partitions { stored, given: self.partitions }),
-        }
-    }
-
-    /// The settings with their revision; those of the first start if the store lost them.
-    async fn revised_settings(&self) -> Result<(Settings, u64)> {
-        if let Some(stored) = self.stored_settings().await? {
-            return Ok(stored);
-        }
-        self.settle().await?;
-        self.stored_settings().await?.ok_or_else(|| Error::corrupt("settings that do not stay"))
-    }
-
-    async fn stored_settings(&self) -> Result<Option<(Settings, u64)>> {
-        let mut read = ::redis::cmd("HMGET");
-        read.arg(keys::settings()).arg("tokenCountToMove").arg("tickMs").arg("revision");
-        let (token_count_to_move, tick_ms, revision): (Option<u32>, Option<u32>, Option<u64>) =
-            self.command(&read).await?;
-        let stored = token_count_to_move.zip(tick_ms);
-        Ok(stored.map(|(token_count_to_move, tick_ms)| {
-            (Settings { token_count_to_move, tick_ms }, revision.unwrap_or(0))
-        }))
-    }
-
-    /// Writes the settings into every partition whose copy is older, and returns them.
-    async fn copy_settings_to_partitions(&self) -> Result<Settings> {
-        let (settings, revision) = self.revised_settings().await?;
-        let copies = self.all_partitions().map(|partition| {
-            let mut copy = scripts().copy_settings.prepare_invoke();
-            copy.key(partition.settings_copy).arg(revision).arg(settings.token_count_to_move);
-            self.run::<()>(copy)
-        });
-        try_join_all(copies).await?;
-        Ok(settings)
-    }
-
     async fn run<T: FromRedisValue>(&self, script: ScriptInvocation<'_>) -> Result<T> {
-        self.link.run(script).await
+        self.client.run(script).await
     }
 
     async fn command<T: FromRedisValue>(&self, command: &::redis::Cmd) -> Result<T> {
-        self.link.command(command).await
+        self.client.command(command).await
     }
 
     fn keys(&self, id: &ItemId) -> LineKeys {
         LineKeys::new(partition_of(id, self.partitions), id)
     }
 
-    /// A script of a line with its keys.
-    fn on_line(
+    /// Returns the invocation of a script of a line, with its keys.
+    fn line_script(
         &self,
         id: &ItemId,
         script: impl Fn(&Scripts) -> &scripts::Script,
     ) -> ScriptInvocation<'static> {
-        let mut invocation = script(scripts()).prepare_invoke();
+        let mut invocation = script(scripts()).invocation();
         self.keys(id).all().iter().for_each(|key| {
             invocation.key(key);
         });
         invocation
     }
 
-    /// Runs a leader's script that looks back in time. Its keys must name every slice it may
-    /// read, but how far it reads is up to the policy in Redis: so it is called with what was
-    /// enough last time, and again if it answers that this was too little.
-    async fn with_slices<T>(
+    /// Runs a leader's script that reads liveness. Its keys must name every slice it may read, but how many
+    /// it reads depends on the policy in Redis. So the first call passes as many slices as were enough last
+    /// time, and a second call follows if the script replies that it needs more.
+    async fn with_liveness_window<T>(
         &self,
         id: &ItemId,
-        which: Lookback,
+        kind: WindowKind,
         now: Millis,
         call: impl Fn(u64) -> ScriptInvocation<'static>,
-        decode: impl Fn(Value) -> Result<Sliced<T>>,
+        decode: impl Fn(Value) -> Result<Windowed<T>>,
     ) -> Result<T> {
-        let known = (id.clone(), which);
-        let mut seconds = self.lookback().get(&known).copied().unwrap_or(60);
+        let window = (id.clone(), kind);
+        let mut seconds = self.windows().get(&window).copied().unwrap_or(60);
         loop {
             let first = oldest_slice(now, seconds);
             let mut invocation = call(first);
@@ -247,22 +190,22 @@ impl RedisStore {
                 invocation.key(self.keys(id).slice(slice));
             }
             match decode(self.run(invocation).await?)? {
-                Sliced::Done(answer) => return Ok(answer),
-                Sliced::Needs(more) => seconds = more,
+                Windowed::Done(result) => return Ok(result),
+                Windowed::NeedsWindow(more) => seconds = more,
             }
-            self.lookback().insert(known.clone(), seconds);
+            self.windows().insert(window.clone(), seconds);
         }
     }
 
-    fn lookback(&self) -> std::sync::MutexGuard<'_, HashMap<(ItemId, Lookback), u32>> {
-        self.lookback.lock().unwrap_or_else(PoisonError::into_inner)
+    fn windows(&self) -> std::sync::MutexGuard<'_, HashMap<(ItemId, WindowKind), u32>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn all_partitions(&self) -> impl Iterator<Item = PartitionKeys> {
         (0..self.partitions).map(PartitionKeys::new)
     }
 
-    /// The union of one set per partition.
+    /// Returns the union of one set per partition, sorted.
     async fn members(&self, set: impl Fn(&PartitionKeys) -> String) -> Result<Vec<ItemId>> {
         let sets: Vec<_> = self.all_partitions().map(|partition| set(&partition)).collect();
         let sets = try_join_all(sets.iter().map(|set| self.members_of(set))).await?;
@@ -275,24 +218,21 @@ impl RedisStore {
         let names: Vec<String> = self.command(::redis::cmd("SMEMBERS").arg(set)).await?;
         names.iter().map(|name| reply::item_id(name)).collect()
     }
+}
 
-    async fn close(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        reason: EndReason,
-        which: &str,
-        now: Millis,
-    ) -> Result<Closing> {
-        // Only a user who leaves pays for it; an order that is closed ends entries alone.
-        let leave_cost_ms = if which == "any" { self.leave_limit.cost_ms() } else { 0 };
-        let mut script = self.on_line(id, |scripts| &scripts.close);
-        script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
-        script.arg(self.hold);
-        self.pass_generation(&mut script, id);
-        script.arg(leave_cost_ms).arg(LEAVE_WINDOW_MS);
-        reply::closing(&self.run::<String>(script).await?)
+#[async_trait]
+impl Store for RedisStore {
+    fn partitions(&self) -> u16 {
+        self.partitions
+    }
+
+    async fn ping(&self) -> Result<()> {
+        // Reads the key beside the lease, and keeps the epoch that this process knows up to date.
+        self.observe_epoch().await
+    }
+
+    fn lock(&self) -> &dyn LockBackend {
+        &self.lock
     }
 }
 

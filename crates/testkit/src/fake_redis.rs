@@ -1,4 +1,4 @@
-//! A server that only claims to be Redis, of whatever version a test needs.
+//! A server that answers like a Redis of some version.
 
 pub(crate) mod resp;
 
@@ -9,8 +9,8 @@ use tokio::io::{AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// Answers enough for a client to connect and to ask for the version, and `+OK` to everything
-/// else. Dropping it closes the port and all connections.
+/// Replies to the commands with which a client connects and reads the version, and with `+OK` to
+/// all others. Dropping it closes the port and all connections.
 #[derive(Debug)]
 pub struct FakeRedis {
     port: u16,
@@ -18,10 +18,10 @@ pub struct FakeRedis {
 }
 
 impl FakeRedis {
-    /// A server that says it is of this version, such as `5.0.14`.
+    /// Starts a server that reports this version, such as `5.0.14`.
     ///
     /// # Errors
-    /// If there is no port to listen on.
+    /// If no port can be bound.
     pub async fn start(version: &str) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -30,13 +30,13 @@ impl FakeRedis {
         Ok(Self { port, _accepting: accepting })
     }
 
-    /// The address for clients.
+    /// Returns the address for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The port on the loopback interface.
+    /// Returns the port on the loopback interface.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -44,18 +44,18 @@ impl FakeRedis {
 }
 
 async fn accept(listener: TcpListener, version: Arc<str>) {
-    // Dropped with this task, and then so are the connections.
+    // Dropped with this task, which closes the connections.
     let mut clients = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let version = Arc::clone(&version);
         clients.spawn(async move {
-            // A client that leaves is no error here.
-            let _ = talk(stream, &version).await;
+            // A client that disconnects is no error here.
+            let _ = serve_client(stream, &version).await;
         });
     }
 }
 
-async fn talk(stream: TcpStream, version: &str) -> io::Result<()> {
+async fn serve_client(stream: TcpStream, version: &str) -> io::Result<()> {
     let mut stream = BufStream::new(stream);
     while let Some(command) = resp::read_command(&mut stream).await? {
         let reply = reply(&command, version);

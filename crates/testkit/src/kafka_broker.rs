@@ -1,4 +1,4 @@
-//! A real Kafka broker of a test's own, run by the script that `make kafka` runs for people.
+//! A real Kafka broker, run by the script of `make kafka`.
 
 mod script;
 mod topics;
@@ -7,61 +7,59 @@ use anyhow::bail;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use self::script::{Data, Launch, Missing, Script};
-use crate::ci::in_ci;
+use self::script::{BrokerScript, DataDir, Launch, ToolsMissing};
 use crate::port::free_port;
+use crate::skip::skip_or_panic;
 
-/// How often another port is tried when somebody was faster.
+/// How often another port is tried if one was taken meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// A running broker with daegi's topics, four partitions each. Dropping it ends the broker and
-/// removes its data. A test process that is killed takes its broker along.
+/// A running broker with daegi's topics, four partitions each. Dropping it stops the broker and
+/// removes its data. The broker also ends if the test process is killed.
 #[derive(Debug)]
 pub struct Kafka {
-    // Before the directory, so that the broker has ended when its data goes.
-    script: Option<Script>,
+    // Before the directory, so that the broker has ended when its data is removed.
+    script: Option<BrokerScript>,
     dir: Option<TempDir>,
     port: u16,
 }
 
-/// One broker for all tests of a process; see [`shared_kafka_or_loud`].
+/// One broker for all tests of a process; see [`shared_kafka_or_skip`].
 static SHARED: OnceCell<Option<Kafka>> = OnceCell::const_new();
 
-/// The broker that all tests of this process share, each with [`Kafka::own_topics`]: a start takes
-/// seconds and a JVM takes memory. Nobody can stop it; it ends with the process.
+/// Returns the broker that all tests of this process share, each with [`Kafka::create_topics`],
+/// because a start takes seconds and a JVM takes memory. It cannot be stopped; it ends with the
+/// process.
 ///
 /// # Panics
-/// As [`kafka_or_loud`].
-pub async fn shared_kafka_or_loud() -> Option<&'static Kafka> {
-    // Statics are never dropped, so the script itself must clean up.
-    SHARED.get_or_init(async || loud(Kafka::launched(|| Ok(None)).await)).await.as_ref()
+/// As [`kafka_or_skip`].
+pub async fn shared_kafka_or_skip() -> Option<&'static Kafka> {
+    // Statics are never dropped, so the script removes the data itself.
+    SHARED.get_or_init(async || started_or_skip(Kafka::launched(|| Ok(None)).await)).await.as_ref()
 }
 
-/// A broker, or `None` after one loud line where Java or Maven are not installed: a laptop
-/// without them still runs the other tests.
+/// Starts a broker. Returns `None` if Java or Maven are not installed, so that the other tests
+/// still run.
 ///
 /// # Panics
-/// If the tools are there and the broker does not start, or they are missing where `CI=true`: a
-/// build that skips its tests must not be green.
-pub async fn kafka_or_loud() -> Option<Kafka> {
-    loud(Kafka::start().await)
+/// If the broker does not start, or the tools are not installed and `CI=true`: a build that skips
+/// its tests must not be green.
+pub async fn kafka_or_skip() -> Option<Kafka> {
+    started_or_skip(Kafka::start().await)
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn loud(started: anyhow::Result<Kafka>) -> Option<Kafka> {
+/// Returns what was started, or skips the test if Java or Maven are not installed.
+fn started_or_skip(started: anyhow::Result<Kafka>) -> Option<Kafka> {
     match started {
         Ok(kafka) => Some(kafka),
-        Err(error) if error.is::<Missing>() && !in_ci() => {
-            eprintln!("!!! SKIPPED: {error}, this test has checked NOTHING !!!");
-            None
-        }
+        Err(error) if error.is::<ToolsMissing>() => skip_or_panic(error),
         Err(error) => panic!("{error:#}"),
     }
 }
 
 impl Kafka {
-    /// Starts a broker and waits until all topics can be written: some seconds, and on the very
-    /// first start the time to fetch the jars.
+    /// Starts a broker and waits until all topics can be written: some seconds, and longer on the
+    /// first start, which downloads the jars.
     ///
     /// # Errors
     /// If Java or Maven are missing or the broker does not start.
@@ -79,36 +77,36 @@ impl Kafka {
         bail!("kafka found no port in {ATTEMPTS} attempts")
     }
 
-    /// The address for clients, `host:port`; it stays the same through an outage.
+    /// Returns the address for clients, `host:port`, which stays the same over restarts.
     #[must_use]
     pub fn bootstrap(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// The port on the loopback interface; it stays the same through an outage.
+    /// Returns the port on the loopback interface, which stays the same over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops the broker as an operator does, and waits for its end. Its data stays.
+    /// Stops the broker with SIGTERM and waits for its end. Its data stays.
     pub fn stop(&mut self) {
         if let Some(script) = self.script.take() {
             script.stop();
         }
     }
 
-    /// Ends the broker without a goodbye, as a power cut does. Its data stays.
+    /// Kills the broker with SIGKILL, as a power cut does. Its data stays.
     pub fn kill(&mut self) {
         if let Some(script) = self.script.take() {
             script.kill();
         }
     }
 
-    /// Starts the broker on the same port with the same data.
+    /// Restarts the broker on the same port with the same data.
     ///
     /// # Errors
-    /// If it does not start, or somebody took the port in the meantime.
+    /// If it does not start, or the port was taken meanwhile.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         self.stop();
         if !self.launch().await? {
@@ -117,10 +115,11 @@ impl Kafka {
         Ok(())
     }
 
-    /// Starts the broker on our port; `false` if a port was taken.
+    /// Starts the broker on its port. Returns `false` if the port was taken.
     async fn launch(&mut self) -> anyhow::Result<bool> {
-        let data = self.dir.as_ref().map_or(Data::Dropped, |dir| Data::Kept(dir.path()));
-        match Script::run(self.port, data).await? {
+        let data =
+            self.dir.as_ref().map_or(DataDir::Temporary, |dir| DataDir::Persistent(dir.path()));
+        match BrokerScript::run(self.port, data).await? {
             Launch::Ready(script) => self.script = Some(script),
             Launch::PortTaken => return Ok(false),
         }

@@ -1,52 +1,52 @@
-//! What tests need from the world: a real Redis, a wrong one, a real Kafka, free ports, and patience.
+//! What tests run against: real Redis and Kafka servers, proxies that inject faults, the daegi fleet,
+//! free ports and seeded randomness. Every server and process ends with its value.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`cable`] | a cable between two programs, which can be slow, cut, or dead while it looks alive |
-//! | [`mod@chance`] | random numbers that can be had again |
-//! | [`fleet`] | the processes of daegi, started as they are deployed and ended in every way they can be |
-//! | [`gated_store`] | a memory store that sees every call, and can be away |
-//! | [`redis_server`] | a real `redis-server` of a test's own, which can be stopped and started again; with sentinels; as a cluster |
-//! | [`redis_proxy`] | somebody between a client and a Redis, who can be silent or say no |
-//! | [`fake_redis`] | a server that only claims to be a Redis of some version |
-//! | [`kafka_broker`] | a real Kafka broker of a test's own, which can be stopped, killed and started again |
-//! | [`kafka_reader`] | somebody else who reads a topic |
-//! | [`kafka_writer`] | another team's producer, with larger limits than daegi's |
-//! | [`patience`] | [`eventually`], so that no test sleeps |
+//! | [`child`] | [`ChildProcess`], a process that does not outlive its test |
+//! | [`mod@eventually`] | [`eventually()`], which polls a condition, so that no test sleeps |
+//! | [`fake_redis`] | a server that answers like a Redis of some version |
+//! | [`fault_proxy`] | a TCP proxy that delays, resets or holds back bytes |
+//! | [`fleet`] | the processes of daegi, started as they are deployed, and every way to end them |
+//! | [`intercepted_store`] | a memory store that reports every call and can fail it |
+//! | [`kafka_broker`] | a real Kafka broker that can be stopped, killed and restarted |
 //! | [`port`] | [`free_port`] |
-//! | [`process`] | [`Process`], a child that does not outlive its test |
-//! | [`tool`] | [`tool_or_loud`], programs of the system |
+//! | [`redis_proxy`] | a proxy in front of Redis that can stay silent or reply with errors |
+//! | [`redis_server`] | a real `redis-server` that can be stopped and restarted: alone, with sentinels, as a cluster |
+//! | [`mod@seeded_rng`] | random numbers that a printed seed reproduces |
+//! | [`skip`] | what happens if a program is not installed |
+//! | [`topic_reader`] | reads a topic from its start, independently of daegi |
+//! | [`topic_writer`] | a producer with larger limits than daegi's, as another team may run it |
 
-pub mod cable;
-pub mod chance;
-mod ci;
+pub mod child;
+pub mod eventually;
 pub mod fake_redis;
+pub mod fault_proxy;
 pub mod fleet;
-pub mod gated_store;
+pub mod intercepted_store;
 pub mod kafka_broker;
-pub mod kafka_reader;
-pub mod kafka_writer;
-pub mod patience;
 pub mod port;
-pub mod process;
 pub mod redis_proxy;
 pub mod redis_server;
-pub mod tool;
+pub mod seeded_rng;
+pub mod skip;
+pub mod topic_reader;
+pub mod topic_writer;
 
-pub use cable::{Cable, Condition};
-pub use chance::{chance, seed};
+pub use child::ChildProcess;
+pub use eventually::eventually;
 pub use fake_redis::FakeRedis;
-pub use fleet::{Fleet, Member};
-pub use gated_store::{Gate, Gated};
-pub use kafka_broker::{Kafka, kafka_or_loud, shared_kafka_or_loud};
-pub use kafka_reader::Reader;
-pub use kafka_writer::Writer;
-pub use patience::eventually;
+pub use fault_proxy::{FaultProxy, LinkFault};
+pub use fleet::{Fleet, FleetProcess};
+pub use intercepted_store::{InterceptedStore, StoreInterceptor};
+pub use kafka_broker::{Kafka, kafka_or_skip, shared_kafka_or_skip};
 pub use port::free_port;
-pub use process::Process;
-pub use redis_proxy::{Mood, RedisProxy};
+pub use redis_proxy::{ProxyMode, RedisProxy};
 pub use redis_server::{
-    Redis, RedisCluster, RedisSentinel, durable_redis_or_loud, redis_cluster_or_loud,
-    redis_or_loud, redis_sentinel_or_loud,
+    Redis, RedisCluster, RedisSentinel, durable_redis_or_skip, redis_cluster_or_skip,
+    redis_or_skip, redis_sentinel_or_skip,
 };
-pub use tool::tool_or_loud;
+pub use seeded_rng::{seeded_rng, test_seed};
+pub use skip::tool_or_skip;
+pub use topic_reader::TopicReader;
+pub use topic_writer::TopicWriter;

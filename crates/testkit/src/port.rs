@@ -1,21 +1,20 @@
-//! Ports that are free now and that nobody is likely to take soon.
+//! Ports that are free and unlikely to be taken soon.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below the range from which the kernel gives ports to outgoing connections, so that a server
-/// which is stopped for a while finds its port free when it comes back.
+/// Below the ephemeral port range of the kernel, so that a stopped server finds its port free when
+/// it restarts.
 const FIRST: u32 = 15_000;
 const COUNT: u32 = 16_000;
 
-/// Spreads processes that run at once, whose ids are neighbours, over the range.
+/// Spreads concurrent processes, whose ids are close to each other, over the range.
 const STRIDE: u32 = 97;
 
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
-/// A port of the loopback interface that nobody listens on, and that no other call of this
-/// process gets. Another process may still be faster, so whoever binds it should be ready to ask
-/// again.
+/// Returns a free port of the loopback interface that no other call of this process gets. Another
+/// process may still take it first, so callers retry with another port.
 ///
 /// # Panics
 /// If no port of the whole range is free.

@@ -1,4 +1,4 @@
-//! Somebody between a client and a Redis, who can be silent or say no.
+//! A proxy in front of Redis that can stay silent or reply with errors.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,18 +11,18 @@ use tokio::task::JoinSet;
 
 use crate::fake_redis::resp;
 
-/// What happens to a command.
+/// What happens to commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mood {
-    /// It reaches Redis.
-    Through,
-    /// It is taken and never answered, and so are new connections.
+pub enum ProxyMode {
+    /// They are forwarded to Redis.
+    Forward,
+    /// They are read and get no reply; new connections are accepted.
     Silent,
-    /// It is answered with this error, such as `LOADING Redis is loading`.
-    Refusing(String),
+    /// They get this error, such as `LOADING Redis is loading`.
+    Reject(String),
 }
 
-/// A port through which a Redis is reached, or not.
+/// A port that forwards to a Redis.
 #[derive(Debug)]
 pub struct RedisProxy {
     port: u16,
@@ -32,112 +32,112 @@ pub struct RedisProxy {
 
 #[derive(Debug)]
 struct State {
-    behind: u16,
-    mood: Mutex<Mood>,
+    target: u16,
+    mode: Mutex<ProxyMode>,
     connections: AtomicU64,
     commands: AtomicU64,
 }
 
 impl RedisProxy {
-    /// A way to the Redis on this port.
+    /// Starts a proxy to the Redis on this port.
     ///
     /// # Errors
-    /// If there is no port to listen on.
-    pub async fn start(behind: u16) -> io::Result<Self> {
+    /// If no port can be bound.
+    pub async fn start(target: u16) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let (connections, commands) = (AtomicU64::new(0), AtomicU64::new(0));
-        let state = State { behind, mood: Mutex::new(Mood::Through), connections, commands };
+        let state = State { target, mode: Mutex::new(ProxyMode::Forward), connections, commands };
         let state = Arc::new(state);
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, state.clone()));
         Ok(Self { port, state, accepting })
     }
 
-    /// The address for clients.
+    /// Returns the address for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// What happens to commands from now on.
-    pub fn set_mood(&self, mood: Mood) {
-        *self.state.mood.lock().unwrap_or_else(PoisonError::into_inner) = mood;
+    /// Sets what happens to commands from now on.
+    pub fn set_mode(&self, mode: ProxyMode) {
+        *self.state.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
-    /// How many connections were made so far.
+    /// Returns the number of connections so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// How many commands came so far.
+    /// Returns the number of commands so far.
     #[must_use]
     pub fn commands(&self) -> u64 {
         self.state.commands.load(Ordering::Relaxed)
     }
 
-    /// Ends the proxy and every connection through it.
+    /// Stops the proxy and closes every connection.
     pub async fn close(mut self) {
         self.accepting.shutdown().await;
     }
 }
 
 impl State {
-    fn mood(&self) -> Mood {
-        self.mood.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn mode(&self) -> ProxyMode {
+        self.mode.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 async fn accept(listener: TcpListener, state: Arc<State>) {
-    // Dropped with this task, and then so are the connections.
+    // Dropped with this task, which closes the connections.
     let mut clients = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         state.connections.fetch_add(1, Ordering::Relaxed);
         let state = state.clone();
         clients.spawn(async move {
-            // A client that leaves is no error here, nor is a Redis that is away.
-            let _ = stand_between(client, &state).await;
+            // A client that disconnects is no error here, nor is an unreachable Redis.
+            let _ = proxy_connection(client, &state).await;
         });
     }
 }
 
-async fn stand_between(client: TcpStream, state: &State) -> io::Result<()> {
-    let redis = TcpStream::connect(("127.0.0.1", state.behind)).await?;
-    let (commands, answers) = client.into_split();
+async fn proxy_connection(client: TcpStream, state: &State) -> io::Result<()> {
+    let redis = TcpStream::connect(("127.0.0.1", state.target)).await?;
+    let (commands, to_client) = client.into_split();
     let (replies, requests) = redis.into_split();
-    // Both write to the client, but never in one moment: a refusal follows only on a command, and
-    // a test changes the mood while nothing is under way.
-    let answers = tokio::sync::Mutex::new(answers);
+    // Both write to the client, but never at the same time: an error follows only a command, and
+    // tests change the mode while no command is in flight.
+    let to_client = tokio::sync::Mutex::new(to_client);
     tokio::select! {
-        ended = hand_on(commands, requests, &answers, state) => ended,
-        ended = hand_back(replies, &answers) => ended,
+        ended = forward_commands(commands, requests, &to_client, state) => ended,
+        ended = forward_replies(replies, &to_client) => ended,
     }
 }
 
-async fn hand_on(
+async fn forward_commands(
     commands: OwnedReadHalf,
     mut requests: OwnedWriteHalf,
-    answers: &tokio::sync::Mutex<OwnedWriteHalf>,
+    to_client: &tokio::sync::Mutex<OwnedWriteHalf>,
     state: &State,
 ) -> io::Result<()> {
     let mut commands = BufReader::new(commands);
     while let Some(command) = resp::read_frame(&mut commands).await? {
         state.commands.fetch_add(1, Ordering::Relaxed);
-        match state.mood() {
-            Mood::Through => requests.write_all(&command).await?,
-            Mood::Silent => {}
-            Mood::Refusing(why) => {
-                answers.lock().await.write_all(format!("-{why}\r\n").as_bytes()).await?;
+        match state.mode() {
+            ProxyMode::Forward => requests.write_all(&command).await?,
+            ProxyMode::Silent => {}
+            ProxyMode::Reject(why) => {
+                to_client.lock().await.write_all(format!("-{why}\r\n").as_bytes()).await?;
             }
         }
     }
     Ok(())
 }
 
-async fn hand_back(
+async fn forward_replies(
     mut replies: OwnedReadHalf,
-    answers: &tokio::sync::Mutex<OwnedWriteHalf>,
+    to_client: &tokio::sync::Mutex<OwnedWriteHalf>,
 ) -> io::Result<()> {
     let mut held = vec![0; 64 * 1024];
     loop {
@@ -145,6 +145,6 @@ async fn hand_back(
         if read == 0 {
             return Ok(());
         }
-        answers.lock().await.write_all(&held[..read]).await?;
+        to_client.lock().await.write_all(&held[..read]).await?;
     }
 }

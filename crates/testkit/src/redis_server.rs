@@ -1,5 +1,5 @@
-//! A real `redis-server` of a test's own: empty, on a free port, gone with the value. Alone, as a
-//! master with a replica under sentinels ([`RedisSentinel`]), or as a cluster ([`RedisCluster`]).
+//! A real `redis-server`: empty, on a free port, stopped with the value. Alone, as a master with a
+//! replica under sentinels ([`RedisSentinel`]), or as a cluster ([`RedisCluster`]).
 
 mod cluster;
 mod info;
@@ -16,27 +16,27 @@ use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
-pub use self::cluster::{RedisCluster, redis_cluster_or_loud};
+pub use self::cluster::{RedisCluster, redis_cluster_or_skip};
 use self::kind::Kind;
-pub use self::sentinel::{RedisSentinel, redis_sentinel_or_loud};
-use crate::ci::in_ci;
-use crate::patience::eventually;
+pub use self::sentinel::{RedisSentinel, redis_sentinel_or_skip};
+use crate::eventually::eventually;
 use crate::port::free_port;
+use crate::skip::skip_or_panic;
 
 const BINARY: &str = "redis-server";
 
-/// How long a server may take to answer, on a machine that is busy with many tests.
-const START_DEADLINE: Duration = Duration::from_secs(20);
+/// How long a server may take to start on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-const PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long everybody may take to know everybody, on a busy machine.
-const ACQUAINTED: Duration = Duration::from_secs(30);
+/// How long the nodes may take to know each other on a busy machine.
+const CLUSTER_READY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often another port is tried when somebody was faster.
+/// How often another port is tried if one was taken meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// A running Redis, without persistence unless it is durable. Dropping it ends the server.
+/// A running Redis, without persistence unless it is durable. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Redis {
     port: u16,
@@ -45,46 +45,45 @@ pub struct Redis {
     server: Option<Child>,
 }
 
-/// A Redis, or `None` after one loud line where `redis-server` is not installed: a laptop without
-/// it still runs the other tests.
+/// Starts a Redis. Returns `None` if `redis-server` is not installed, so that the other tests still
+/// run.
 ///
 /// # Panics
-/// If Redis is installed and does not start, or is missing where `CI=true`: a build that skips
-/// its tests must not be green.
-pub async fn redis_or_loud() -> Option<Redis> {
-    loud(Redis::start().await)
+/// If Redis does not start, or is not installed and `CI=true`: a build that skips its tests must
+/// not be green.
+pub async fn redis_or_skip() -> Option<Redis> {
+    started_or_skip(Redis::start().await)
 }
 
-/// A Redis that has lost nothing when it is started again, or `None` as [`redis_or_loud`].
+/// Starts a Redis that keeps its data over a restart, or returns `None` as [`redis_or_skip`].
 ///
 /// # Panics
-/// As [`redis_or_loud`].
-pub async fn durable_redis_or_loud() -> Option<Redis> {
-    loud(Redis::start_durable().await)
+/// As [`redis_or_skip`].
+pub async fn durable_redis_or_skip() -> Option<Redis> {
+    started_or_skip(Redis::start_durable().await)
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn loud<T>(started: anyhow::Result<T>) -> Option<T> {
+/// Returns what was started, or skips the test if `redis-server` is not installed.
+fn started_or_skip<T>(started: anyhow::Result<T>) -> Option<T> {
     match started {
         Ok(redis) => Some(redis),
-        Err(error) if is_missing(&error) && !in_ci() => {
-            eprintln!("!!! SKIPPED: {BINARY} is not installed, this test has checked NOTHING !!!");
-            None
+        Err(error) if is_missing(&error) => {
+            skip_or_panic(format_args!("{BINARY} is not installed"))
         }
         Err(error) => panic!("{error:#}"),
     }
 }
 
 impl Redis {
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it replies.
     ///
     /// # Errors
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::launched(Kind::passing()).await
+        Self::launched(Kind::ephemeral()).await
     }
 
-    /// Starts a server that has lost nothing when it is started again.
+    /// Starts a server that keeps its data over a restart.
     ///
     /// # Errors
     /// As [`Redis::start`].
@@ -103,34 +102,35 @@ impl Redis {
         bail!("{BINARY} found no port in {ATTEMPTS} attempts")
     }
 
-    /// The address for clients.
+    /// Returns the address for clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// The port on the loopback interface; it stays the same through an outage.
+    /// Returns the port on the loopback interface, which stays the same over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Kills the server without a goodbye, as an outage does. Its data is lost, unless it is durable.
+    /// Kills the server, as an outage does. Its data is lost, unless it is durable.
     pub fn stop(&mut self) {
         if let Some(mut server) = self.server.take() {
-            // Both fail only for a server that is gone already.
+            // Both fail only for a server that has ended already.
             let _ = server.kill();
             let _ = server.wait();
         }
     }
 
-    /// Whether the server was started and not stopped.
+    /// Returns whether the server was started and not stopped.
     #[must_use]
-    pub fn runs(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Makes the server accept and not answer, until [`Redis::resume`].
+    /// Stops the server with SIGSTOP, so that it accepts and does not reply, until
+    /// [`Redis::resume`].
     ///
     /// # Errors
     /// If it does not run.
@@ -138,7 +138,7 @@ impl Redis {
         self.signal("-STOP")
     }
 
-    /// Lets a paused server go on.
+    /// Continues a paused server.
     ///
     /// # Errors
     /// If it does not run.
@@ -156,7 +156,7 @@ impl Redis {
     /// Starts a server on the same port: empty, unless it is durable.
     ///
     /// # Errors
-    /// If it does not start, or somebody took the port in the meantime.
+    /// If it does not start, or the port was taken meanwhile.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
         self.stop();
         if !self.launch().await? {
@@ -175,38 +175,42 @@ impl Redis {
         self.start_again().await
     }
 
-    /// The id of its process, if it runs.
+    /// Returns the process id, if it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.server.as_ref().map(Child::id)
     }
 
-    /// A new connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the server does not reply.
     pub async fn connection(&self) -> redis::RedisResult<MultiplexedConnection> {
         let client = redis::Client::open(self.url())?;
         client.get_multiplexed_async_connection().await
     }
 
-    /// How often each command has been called, by its name in lower case. Asking adds an `info`.
+    /// Returns how often each command was called, by its name in lower case. The call itself adds
+    /// an `info`.
     ///
     /// # Errors
-    /// If the server does not answer.
+    /// If the server does not reply.
     pub async fn commandstats(&self) -> anyhow::Result<HashMap<String, u64>> {
         let text = self.info("commandstats").await?;
         Ok(info::calls(&text))
     }
 
-    /// Sends one command and returns its answer.
+    /// Sends one command and returns its reply.
     ///
     /// # Errors
-    /// If the server does not answer, or with an error.
-    pub async fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
+    /// If the server does not reply, or replies with an error.
+    pub async fn command<T: redis::FromRedisValue>(
+        &self,
+        arguments: &[&str],
+    ) -> redis::RedisResult<T> {
         let mut connection = self.connection().await?;
         let mut command = redis::Cmd::new();
-        command.arg(words).query_async(&mut connection).await
+        command.arg(arguments).query_async(&mut connection).await
     }
 
     async fn info(&self, section: &str) -> redis::RedisResult<String> {
@@ -215,12 +219,13 @@ impl Redis {
         command.arg(section).query_async(&mut connection).await
     }
 
-    /// Starts the server on our port; `false` if it ended at once, because the port was taken.
+    /// Starts the server on its port. Returns `false` if it ended immediately, because the port was
+    /// taken.
     async fn launch(&mut self) -> anyhow::Result<bool> {
         let server = self.spawn().with_context(|| format!("cannot run {BINARY}"))?;
         let pid = server.id().to_string();
         let server = self.server.insert(server);
-        let deadline = Instant::now() + START_DEADLINE;
+        let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
             if server.try_wait()?.is_some() {
                 self.server = None;
@@ -229,9 +234,9 @@ impl Redis {
             if ready_process(self.port).await.as_ref() == Some(&pid) {
                 return Ok(true);
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
-        bail!("{BINARY} did not answer within {START_DEADLINE:?}")
+        bail!("{BINARY} did not reply within {START_TIMEOUT:?}")
     }
 
     fn spawn(&self) -> io::Result<Child> {
@@ -247,14 +252,14 @@ impl Drop for Redis {
     }
 }
 
-/// Starts those that were stopped, and waits until every master has its replica again.
-async fn in_pairs_again(servers: &mut [Redis]) -> anyhow::Result<()> {
-    for server in servers.iter_mut().filter(|server| !server.runs()) {
+/// Restarts stopped servers, and waits until every master has its replica again.
+async fn restart_stopped(servers: &mut [Redis]) -> anyhow::Result<()> {
+    for server in servers.iter_mut().filter(|server| !server.is_running()) {
         server.start_again().await?;
     }
     for server in &*servers {
-        eventually(ACQUAINTED, "every master has a replica", || async {
-            let info: String = server.ask(&["INFO", "replication"]).await.unwrap_or_default();
+        eventually(CLUSTER_READY_TIMEOUT, "every master has a replica", || async {
+            let info: String = server.command(&["INFO", "replication"]).await.unwrap_or_default();
             info.contains("master_link_status:up") || info.contains("connected_slaves:1")
         })
         .await;
@@ -262,15 +267,15 @@ async fn in_pairs_again(servers: &mut [Redis]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The id of the process that answers on a port and has read its data. A server of another test
-/// may sit on it while ours is about to give up, so an answer alone proves nothing.
+/// Returns the id of the process that replies on a port and has loaded its data. A server of
+/// another test may hold the port while ours is about to exit, so a reply alone proves nothing.
 async fn ready_process(port: u16) -> Option<String> {
     let client = redis::Client::open(("127.0.0.1", port)).ok()?;
     let mut connection = client.get_multiplexed_async_connection().await.ok()?;
     let command = redis::cmd("INFO");
     let text: String = command.query_async(&mut connection).await.ok()?;
     let process = info::field(&text, "process_id")?;
-    // A sentinel has nothing to load and says nothing about it.
+    // A sentinel loads nothing and has no such field.
     (info::field(&text, "loading") != Some("1")).then(|| process.to_owned())
 }
 

@@ -1,10 +1,10 @@
 type Listener<T> = (value: T) => void;
 
-/** Tells listeners about events whose names and values `Events` lists. */
+/** Calls listeners for the events that `Events` lists. */
 export class Emitter<Events> {
   readonly #listeners = new Map<keyof Events, Set<Listener<never>>>();
 
-  /** Listens, and returns how to stop listening. */
+  /** Registers a listener. Returns a function that removes it. */
   on<Name extends keyof Events>(name: Name, listener: Listener<Events[Name]>): () => void {
     const all = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, all);

@@ -1,39 +1,39 @@
-// What a service in Node puts in front of its endpoints: only people whom the waiting room let in get through, the
-// others are sent to the waiting page. `daegi/guard` is for servers and needs Node; nothing of it is in the browser's part.
+// Protects the endpoints of a Node service: only users admitted by the waiting room pass, all others are sent to the
+// waiting page. `daegi/guard` is for servers and needs Node; the browser client contains nothing of it.
 
-import { brought, findPass, type Carrier } from "./guard/carrier.js";
+import { findPasses, findPass, type RequestParts } from "./guard/pass-source.js";
 import { entryFrom, kidOf, type Entry } from "./guard/claims.js";
-import { Internal } from "./guard/internal.js";
-import { Keys, NoKeys } from "./guard/keys.js";
+import { InternalClient } from "./guard/internal-client.js";
+import { JwksClient, KeysUnavailable } from "./guard/jwks.js";
 import { express, fastify, type ExpressMiddleware, type FastifyHook, type Protection } from "./guard/middleware.js";
 import { Refusal } from "./guard/refusal.js";
-import { complete, type GuardOptions, type Setup } from "./guard/setup.js";
+import { withDefaults, type GuardOptions, type ResolvedOptions } from "./guard/options.js";
 
-export { findPass, type Carrier, type Entry, type ExpressMiddleware, type FastifyHook, type GuardOptions, type Protection, Refusal };
+export { findPass, type RequestParts, type Entry, type ExpressMiddleware, type FastifyHook, type GuardOptions, type Protection, Refusal };
 export { entryOf } from "./guard/middleware.js";
-export { answerTo, type Answer, type RefusalCode } from "./guard/refusal.js";
+export { toResponse, type GuardResponse, type RefusalCode } from "./guard/refusal.js";
 
-/** A request that the guard admits. */
-export interface Admission {
-  /** The entry of the pass that counts. */
+/** The outcome of an authorized request. */
+export interface Authorization {
+  /** The entry of the chosen pass. */
   entry: Entry;
-  /** That pass, if the browser must keep it in the guard's cookie from now on. */
+  /** The chosen pass if it came with the URL: the response must set the guard's cookie to it. */
   keep: string | null;
 }
 
-/** Lets in only who was let in by the waiting room. One per process is enough: it keeps daegi's keys. */
+/** Accepts only users admitted by the waiting room. One per process is enough: it caches daegi's keys. */
 export class Guard {
-  readonly setup: Setup;
-  readonly #keys: Keys;
-  readonly #internal: Internal | null;
+  readonly options: ResolvedOptions;
+  readonly #keys: JwksClient;
+  readonly #internal: InternalClient | null;
 
   constructor(options: GuardOptions) {
-    this.setup = complete(options);
-    this.#keys = new Keys(this.setup);
-    this.#internal = this.setup.internal === null ? null : new Internal(this.setup.internal, this.setup.timeoutMs);
+    this.options = withDefaults(options);
+    this.#keys = new JwksClient(this.options);
+    this.#internal = this.options.internalUrl === null ? null : new InternalClient(this.options.internalUrl, this.options.timeoutMs);
   }
 
-  /** Checks a pass that somebody brings for `item`. Throws a `Refusal` if they are not let in. */
+  /** Checks a pass for `item`. Throws a `Refusal` if the pass is refused. */
   async check(item: string, pass: string): Promise<Entry> {
     const entry = await this.#read(item, pass);
     await this.#confirm(item, pass);
@@ -41,21 +41,21 @@ export class Guard {
   }
 
   /**
-   * Checks a request for `item`, and which of its passes counts. Throws a `Refusal` if none does.
+   * Checks a request for `item` and chooses between its passes. Throws a `Refusal` if none is valid.
    *
-   * A browser may bring two: one in its cookie and one in the address. A link must neither log a person out nor make them
-   * another person. So the cookie counts while it is good, unless the address brings a pass of the same user that expires
-   * later. A pass that does not count is not kept. Where both are refused, the refusal is that of the address.
+   * A browser may send two, one in its cookie and one in the URL. A link must neither sign a user out nor replace them by
+   * another user. Therefore a valid cookie wins unless the URL carries a pass of the same user that expires later. A pass
+   * that was not chosen is not stored. If both are refused, the refusal is that of the URL.
    */
-  async admit(item: string, request: Carrier): Promise<Admission> {
-    const { address, kept } = brought(request, item);
-    if (address === "") return { entry: await this.check(item, kept), keep: null };
-    if (kept === "") return { entry: await this.check(item, address), keep: address };
-    const [added, known] = [await this.#tried(item, address), await this.#tried(item, kept)];
-    if (added instanceof Refusal && known instanceof Refusal) throw added;
-    const inAddress = { entry: added, pass: address, keep: address };
-    const inCookie = { entry: known, pass: kept, keep: null };
-    const [first, second] = prefersAddress(added, known) ? [inAddress, inCookie] : [inCookie, inAddress];
+  async authorize(item: string, request: RequestParts): Promise<Authorization> {
+    const { inUrl, stored } = findPasses(request, item);
+    if (inUrl === "") return { entry: await this.check(item, stored), keep: null };
+    if (stored === "") return { entry: await this.check(item, inUrl), keep: inUrl };
+    const [urlEntry, storedEntry] = [await this.#tryRead(item, inUrl), await this.#tryRead(item, stored)];
+    if (urlEntry instanceof Refusal && storedEntry instanceof Refusal) throw urlEntry;
+    const urlPass = { entry: urlEntry, pass: inUrl, keep: inUrl };
+    const storedPass = { entry: storedEntry, pass: stored, keep: null };
+    const [first, second] = prefersUrl(urlEntry, storedEntry) ? [urlPass, storedPass] : [storedPass, urlPass];
     try {
       return await this.#confirmed(item, first);
     } catch (error) {
@@ -66,20 +66,20 @@ export class Guard {
   }
 
   /**
-   * The person is done, such as with their order: makes room for the next one. Completing twice is no mistake; answers
-   * whether this call ended the entry. Throws if daegi cannot be reached; the entry then ends when the pass expires.
+   * Ends an entry, for example after the order was placed, so that daegi can admit the next user. Idempotent; returns
+   * whether this call ended the entry. Throws if daegi is unreachable; the entry then ends when the pass expires.
    */
   async complete(entry: Entry): Promise<boolean> {
-    if (this.#internal === null) throw new Error("the guard was not told daegi's internal address");
+    if (this.#internal === null) throw new Error("internalUrl is not configured; it is required to complete entries");
     return this.#internal.complete(entry.itemId, entry.token);
   }
 
-  /** Where people wait for this item. */
+  /** Returns the URL of the item's waiting page. */
   waitingPage(item: string): string {
-    return `${this.setup.pages}/wait/${item}`;
+    return `${this.options.browserUrl}/wait/${item}`;
   }
 
-  /** Middleware for Express, Connect and everything else that speaks `(request, response, next)`. */
+  /** Middleware for Express, Connect and other frameworks with `(request, response, next)`. */
   express(protection: Protection): ExpressMiddleware {
     return express(this, protection);
   }
@@ -89,56 +89,56 @@ export class Guard {
     return fastify(this, protection);
   }
 
-  /** The entry that a pass is proof of, without an online check. */
+  /** Verifies a pass offline and returns its entry. */
   async #read(item: string, pass: string): Promise<Entry> {
     if (pass === "") throw new Refusal("PASS_MISSING");
     const key = await this.#key(kidOf(pass));
-    return entryFrom(pass, key, item, Math.floor(this.setup.now() / 1000), this.setup.clockSkewSeconds);
+    return entryFrom(pass, key, item, Math.floor(this.options.now() / 1000), this.options.clockSkewSeconds);
   }
 
-  async #tried(item: string, pass: string): Promise<Entry | Refusal> {
+  async #tryRead(item: string, pass: string): Promise<Entry | Refusal> {
     return this.#read(item, pass).catch((error: unknown) => {
       if (error instanceof Refusal) return error;
       throw error;
     });
   }
 
-  async #confirmed(item: string, { entry, pass, keep }: { entry: Entry | Refusal; pass: string; keep: string | null }): Promise<Admission> {
+  async #confirmed(item: string, { entry, pass, keep }: { entry: Entry | Refusal; pass: string; keep: string | null }): Promise<Authorization> {
     if (entry instanceof Refusal) throw entry;
     await this.#confirm(item, pass);
     return { entry, keep };
   }
 
   async #confirm(item: string, pass: string): Promise<void> {
-    if (this.setup.online && !(await this.#isInside(item, pass))) throw new Refusal("PASS_REVOKED");
+    if (this.options.online && !(await this.#hasEntry(item, pass))) throw new Refusal("PASS_REVOKED");
   }
 
-  /** The key, or null if nobody can say and everybody with a pass is let in. */
+  /** Returns the key, or null if no keys are available and the guard fails open. */
   async #key(kid: string) {
     try {
       const key = await this.#keys.find(kid);
       if (key === undefined) throw new Refusal("PASS_INVALID");
       return key;
     } catch (error) {
-      if (!(error instanceof NoKeys)) throw error;
-      if (this.setup.whenAway === "refuse") throw new Refusal("UNAVAILABLE");
+      if (!(error instanceof KeysUnavailable)) throw error;
+      if (this.options.onUnavailable === "failClosed") throw new Refusal("UNAVAILABLE");
       return null;
     }
   }
 
-  /** Offline is enough for most: a pass is short-lived. Online knows what happened since. */
-  async #isInside(item: string, pass: string): Promise<boolean> {
+  /** Returns whether the entry has not ended since the pass was signed. */
+  async #hasEntry(item: string, pass: string): Promise<boolean> {
     try {
-      return (await this.#internal?.isInside(item, pass)) ?? false;
+      return (await this.#internal?.hasEntry(item, pass)) ?? false;
     } catch (error) {
-      this.setup.onTrouble(error);
-      if (this.setup.whenAway === "refuse") throw new Refusal("UNAVAILABLE");
+      this.options.onError(error);
+      if (this.options.onUnavailable === "failClosed") throw new Refusal("UNAVAILABLE");
       return true;
     }
   }
 }
 
-function prefersAddress(address: Entry | Refusal, cookie: Entry | Refusal): boolean {
-  if (address instanceof Refusal) return false;
-  return cookie instanceof Refusal || (address.userId === cookie.userId && address.expiresAt > cookie.expiresAt);
+function prefersUrl(inUrl: Entry | Refusal, stored: Entry | Refusal): boolean {
+  if (inUrl instanceof Refusal) return false;
+  return stored instanceof Refusal || (inUrl.userId === stored.userId && inUrl.expiresAt > stored.expiresAt);
 }

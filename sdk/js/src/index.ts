@@ -1,11 +1,11 @@
-// Waits in a line of a daegi waiting room. No dependencies.
+// Client of a daegi waiting room. No dependencies.
 //
 //   const room = new WaitingRoom({ itemId: "concert" });
 //   const ticket = await room.join("kim");
 //   room.follow(ticket).on("enterable", (mine) => location.assign(mine.entryUrl ?? "/"));
 
 export { WaitingRoom, type RoomOptions } from "./room.js";
-export { Following, type Connection, type FollowEvents, type FollowOptions } from "./following.js";
+export { TicketSubscription, type Connection, type SubscriptionEvents, type SubscriptionOptions } from "./subscription.js";
 export { ProblemError, type ProblemCode } from "./problem.js";
 export type { Eta, Line, LineState, PageTexts, Status, Ticket } from "./wire.js";
 export { isFinal } from "./wire.js";

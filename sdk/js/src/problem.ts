@@ -1,4 +1,4 @@
-// Errors as the waiting room tells them: RFC 9457 problems with a stable code.
+// Errors of the waiting room: RFC 9457 problems with a stable code.
 
 export type ProblemCode =
   | "INVALID_REQUEST"
@@ -15,7 +15,7 @@ export type ProblemCode =
   | "STORE_FULL"
   | (string & {});
 
-/** A request the waiting room did not grant. */
+/** A request that the waiting room refused. */
 export class ProblemError extends Error {
   override name = "ProblemError";
 
@@ -23,27 +23,27 @@ export class ProblemError extends Error {
     readonly code: ProblemCode,
     readonly status: number,
     detail: string,
-    /** When it makes sense to try again, where the server said so. */
+    /** When to retry, if the server said so. */
     readonly retryAfterMs: number | null = null,
   ) {
     super(detail);
   }
 
-  /** Whether the same request may well succeed a little later. */
-  get passes(): boolean {
+  /** Returns whether a retry can succeed. */
+  get isTransient(): boolean {
     return this.status === 408 || this.status === 429 || this.status >= 500;
   }
 }
 
-/** The problem of an answer; something in between may have answered with anything else. */
-export async function problemOf(answer: Response): Promise<ProblemError> {
-  const body: unknown = await answer.json().catch(() => null);
+/** Reads the problem of a response. A proxy may have sent anything else. */
+export async function problemFromResponse(response: Response): Promise<ProblemError> {
+  const body: unknown = await response.json().catch(() => null);
   const { code, detail } = fieldsOf(body);
-  return new ProblemError(code ?? "UNAVAILABLE", answer.status, detail ?? answer.statusText, retryAfter(answer.headers));
+  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfter(response.headers));
 }
 
-/** The problem in the final event of a stream. Without a status it is one that may pass. */
-export function problemIn(json: string): ProblemError {
+/** Reads the problem in the final event of a stream. Without a status it counts as transient. */
+export function problemFromEvent(json: string): ProblemError {
   let body: unknown = null;
   try {
     body = JSON.parse(json);

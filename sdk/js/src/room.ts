@@ -1,32 +1,32 @@
-import { Following, type FollowOptions } from "./following.js";
-import { problemOf } from "./problem.js";
+import { TicketSubscription, type SubscriptionOptions } from "./subscription.js";
+import { problemFromResponse } from "./problem.js";
 import type { Line, PageTexts, Ticket } from "./wire.js";
 
-/** Longer than the longest answer that is held back (30 s). */
-const PATIENCE_MS = 40_000;
+/** Above the longest delayed response (30 s). */
+const REQUEST_TIMEOUT_MS = 40_000;
 
 export interface RoomOptions {
-  /** What people wait for. */
+  /** The item. */
   itemId: string;
-  /** Where the waiting room is; this page's own origin unless given. */
+  /** Origin of the waiting room. Default: the origin of this page. */
   baseUrl?: string;
-  /** For tests, and for clients with a fetch of their own. */
+  /** Custom `fetch`, for example in tests. */
   fetch?: typeof fetch;
 }
 
-/** How one request differs from the others. */
-interface Asked {
+/** Options of one request. */
+interface RequestOptions {
   method?: string;
   token?: string;
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Whether the answer is a stream, which may last. */
-  lasts?: boolean;
-  /** Whether a cache may answer: what is equal for all people. */
+  /** Whether the response is a stream, which has no timeout. */
+  isStream?: boolean;
+  /** Whether the response may come from a cache, because it is equal for all users. */
   cacheable?: boolean;
 }
 
-/** One item's waiting room. Tokens travel in a header, so that no log or history keeps them. */
+/** Client for the line of one item. Tokens are sent in a header, so that they are not logged with URLs. */
 export class WaitingRoom {
   readonly itemId: string;
   readonly #line: string;
@@ -34,82 +34,82 @@ export class WaitingRoom {
   readonly #fetch: typeof fetch;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: own }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
-    this.#fetch = own ?? ((...args) => fetch(...args));
+    this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
-  /** Takes a place, or finds the one this person has. */
+  /** Joins the line, or returns the ticket this user has. */
   async join(userId: string, signal?: AbortSignal): Promise<Ticket> {
-    const asked = { method: "POST", headers: { "user-id": userId }, ...(signal && { signal }) };
-    return (await this.#ask("", asked)).json() as Promise<Ticket>;
+    const options = { method: "POST", headers: { "user-id": userId }, ...(signal && { signal }) };
+    return (await this.#requestLine("", options)).json() as Promise<Ticket>;
   }
 
-  /** Where a ticket stands; held back up to `waitMs` until that changes. */
+  /** Polls a ticket. The response is delayed by up to `waitMs` until something changes. */
   async poll(token: string, waitMs = 0, signal?: AbortSignal): Promise<Ticket> {
-    const held = waitMs > 0 ? `?waitMs=${waitMs}` : "";
-    return (await this.#ask(`/me${held}`, { token, ...(signal && { signal }) })).json() as Promise<Ticket>;
+    const query = waitMs > 0 ? `?waitMs=${waitMs}` : "";
+    return (await this.#requestLine(`/me${query}`, { token, ...(signal && { signal }) })).json() as Promise<Ticket>;
   }
 
-  /** Gives the place or the entry back. */
+  /** Ends the ticket or the entry. */
   async leave(token: string): Promise<void> {
-    await this.#ask("/me", { method: "DELETE", token });
+    await this.#requestLine("/me", { method: "DELETE", token });
   }
 
-  /** What everybody may know about the line. */
+  /** Returns the public view of the line. */
   async line(): Promise<Line> {
-    return (await this.#ask("", { cacheable: true })).json() as Promise<Line>;
+    return (await this.#requestLine("", { cacheable: true })).json() as Promise<Line>;
   }
 
-  /** The operator's texts on the waiting page. */
+  /** Returns the operator's texts on the waiting page. */
   async page(signal?: AbortSignal): Promise<PageTexts> {
-    const asked = { cacheable: true, ...(signal && { signal }) };
-    return (await this.#send(this.#page, asked)).json() as Promise<PageTexts>;
+    const options = { cacheable: true, ...(signal && { signal }) };
+    return (await this.#send(this.#page, options)).json() as Promise<PageTexts>;
   }
 
-  /** Tells about a ticket until it ends or `stop` is called. Listen to its events at once. */
-  follow(ticket: Ticket | string, options: FollowOptions = {}): Following {
-    return new Following(this, typeof ticket === "string" ? ticket : ticket.token, options);
+  /** Follows a ticket until it ends or `stop` is called. Register listeners synchronously. */
+  follow(ticket: Ticket | string, options: SubscriptionOptions = {}): TicketSubscription {
+    return new TicketSubscription(this, typeof ticket === "string" ? ticket : ticket.token, options);
   }
 
-  /** An open stream of events. `page` is the revision of the page's texts that are shown, if a page is. */
+  /** Opens a stream of events. `page` is the revision of the page texts that are shown, if any. */
   async stream(token: string, lastEventId: string, signal: AbortSignal, page?: string): Promise<Response> {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (lastEventId) headers["last-event-id"] = lastEventId;
     const query = page === undefined ? "" : `?page=${encodeURIComponent(page)}`;
-    return this.#ask(`/me/events${query}`, { token, headers, signal, lasts: true });
+    return this.#requestLine(`/me/events${query}`, { token, headers, signal, isStream: true });
   }
 
-  /** The server's time in milliseconds: people's clocks are often wrong, passes end on time. */
+  /** Returns the server's time in milliseconds, because clocks of clients are often wrong and passes expire on time. */
   now(): number {
     return Date.now() + this.#clockOffsetMs;
   }
 
-  #ask(path: string, asked: Asked): Promise<Response> {
-    return this.#send(this.#line + path, asked);
+  #requestLine(path: string, options: RequestOptions): Promise<Response> {
+    return this.#send(this.#line + path, options);
   }
 
-  async #send(address: string, { method = "GET", token, headers = {}, signal, lasts, cacheable }: Asked): Promise<Response> {
-    const given = token ? { ...headers, authorization: `Bearer ${token}` } : headers;
-    const limit = lasts ? signal : within(PATIENCE_MS, signal);
+  async #send(address: string, { method = "GET", token, headers = {}, signal, isStream, cacheable }: RequestOptions): Promise<Response> {
+    const allHeaders = token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+    const limit = isStream ? signal : withTimeout(REQUEST_TIMEOUT_MS, signal);
     const cache = cacheable ? "default" : "no-store";
-    const init: RequestInit = { method, headers: given, cache, ...(limit && { signal: limit }) };
-    const answer = await this.#fetch(address, init);
-    this.#setClock(answer.headers.get("date"));
-    if (!answer.ok) throw await problemOf(answer);
-    return answer;
+    const init: RequestInit = { method, headers: allHeaders, cache, ...(limit && { signal: limit }) };
+    const response = await this.#fetch(address, init);
+    this.#setClock(response.headers.get("date"));
+    if (!response.ok) throw await problemFromResponse(response);
+    return response;
   }
 
   #setClock(date: string | null): void {
-    const told = Date.parse(date ?? "");
-    // The header knows seconds only: on average it is half of one behind.
-    if (!Number.isNaN(told)) this.#clockOffsetMs = told + 500 - Date.now();
+    const serverTime = Date.parse(date ?? "");
+    // The header has whole seconds: on average it is 500 ms behind.
+    if (!Number.isNaN(serverTime)) this.#clockOffsetMs = serverTime + 500 - Date.now();
   }
 }
 
-function within(ms: number, signal?: AbortSignal): AbortSignal {
+function withTimeout(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms);
   return signal && "any" in AbortSignal ? AbortSignal.any([signal, limit]) : (signal ?? limit);
 }

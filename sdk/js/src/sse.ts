@@ -1,29 +1,29 @@
-// Server-sent events from the body of a fetch. EventSource can neither send a token in a header
-// nor tell a 410 from a 503, and both matter here.
+// Parses server-sent events from the body of a fetch. EventSource can neither send a token in a header
+// nor distinguish a 410 from a 503.
 
 export interface ServerEvent {
-  /** `message` where the server named none. */
+  /** `message` if the server sent no name. */
   name: string;
   data: string;
 }
 
-/** What a stream has said so far beside its events. Outlives one connection, for resuming. */
-export interface StreamMemory {
+/** State of a stream beside its events. Kept across connections, for resuming. */
+export interface StreamState {
   lastEventId: string;
-  /** How long to wait before connecting again, as the server last said. */
+  /** Delay before reconnecting, as last sent by the server. */
   retryMs: number | null;
 }
 
-/** Reads text in any pieces and gives out whole events. */
+/** Parses text in chunks of any size into events. */
 export class EventParser {
   #rest = "";
   #name = "";
   #data: string[] = [];
 
-  constructor(readonly memory: StreamMemory) {}
+  constructor(readonly state: StreamState) {}
 
   push(text: string): ServerEvent[] {
-    // A CR at the very end may be half of a CRLF: it waits for what follows.
+    // A CR at the end may be half of a CRLF: keep it for the next chunk.
     const all = this.#rest + text;
     const whole = all.endsWith("\r") ? all.length - 1 : all.length;
     const lines = all.slice(0, whole).split(/\r\n|\n|\r/);
@@ -40,8 +40,8 @@ export class EventParser {
     const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
     if (field === "data") this.#data.push(value);
     else if (field === "event") this.#name = value;
-    else if (field === "id") this.memory.lastEventId = value;
-    else if (field === "retry" && /^\d+$/.test(value)) this.memory.retryMs = Number(value);
+    else if (field === "id") this.state.lastEventId = value;
+    else if (field === "retry" && /^\d+$/.test(value)) this.state.retryMs = Number(value);
     return [];
   }
 

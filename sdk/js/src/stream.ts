@@ -1,48 +1,48 @@
-import { problemIn } from "./problem.js";
-import { EventParser, type StreamMemory } from "./sse.js";
+import { problemFromEvent } from "./problem.js";
+import { EventParser, type StreamState } from "./sse.js";
 import type { PageTexts, Ticket } from "./wire.js";
 
-/** Beyond the server's heartbeats, which come every 15 s. */
-const SILENCE_MS = 40_000;
-/** A stream begins with a word at once. One that does not is held back by something in between. */
-const FIRST_WORD_MS = 8_000;
+/** Above the server's keep-alive interval (15 s). */
+const IDLE_TIMEOUT_MS = 40_000;
+/** The server sends the first bytes immediately. Without them, a proxy buffers the stream. */
+const FIRST_BYTE_TIMEOUT_MS = 8_000;
 
-/** Streams do not work here. */
-export class StreamUnusable extends Error {
-  constructor(readonly forGood: boolean) {
-    super("no stream to be had here");
+/** Streams do not work on this connection. */
+export class StreamUnsupportedError extends Error {
+  constructor(readonly isPermanent: boolean) {
+    super("streams are not supported on this connection");
   }
 }
 
-/** What a stream carries. */
+/** Receives the events of a stream. */
 export interface StreamListener {
   ticket(ticket: Ticket): void;
   page(page: PageTexts): void;
 }
 
-/** Hands on events until the stream ends, falls silent or is stopped. Throws the problem that a stream ends with. */
+/** Dispatches events until the stream ends, is idle for too long or is stopped. Throws the problem that a stream ends with. */
 export async function readStream(
-  answer: Response,
-  memory: StreamMemory,
+  response: Response,
+  state: StreamState,
   listener: StreamListener,
   signal: AbortSignal,
 ): Promise<void> {
-  const isStream = answer.headers.get("content-type")?.startsWith("text/event-stream");
-  if (!isStream || !answer.body) throw new StreamUnusable(true);
-  const parser = new EventParser(memory);
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+  if (!isStream || !response.body) throw new StreamUnsupportedError(true);
+  const parser = new EventParser(state);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   signal.addEventListener("abort", cancel);
-  memory.retryMs = null;
+  state.retryMs = null;
   try {
     for (let first = true; !signal.aborted; first = false) {
-      const piece = await unlessSilent(reader.read(), first ? FIRST_WORD_MS : SILENCE_MS);
-      if (piece === "silent" && first) throw new StreamUnusable(true);
-      if (piece === "silent" || piece.done) return;
-      for (const event of parser.push(piece.value)) {
+      const chunk = await withIdleTimeout(reader.read(), first ? FIRST_BYTE_TIMEOUT_MS : IDLE_TIMEOUT_MS);
+      if (chunk === "idle" && first) throw new StreamUnsupportedError(true);
+      if (chunk === "idle" || chunk.done) return;
+      for (const event of parser.push(chunk.value)) {
         if (event.name === "ticket") listener.ticket(JSON.parse(event.data) as Ticket);
         else if (event.name === "page") listener.page(JSON.parse(event.data) as PageTexts);
-        else if (event.name === "problem") throw problemIn(event.data);
+        else if (event.name === "problem") throw problemFromEvent(event.data);
       }
     }
   } finally {
@@ -51,11 +51,11 @@ export async function readStream(
   }
 }
 
-async function unlessSilent<T>(next: Promise<T>, ms: number): Promise<T | "silent"> {
+async function withIdleTimeout<T>(next: Promise<T>, ms: number): Promise<T | "idle"> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const silence = new Promise<"silent">((resolve) => (timer = setTimeout(resolve, ms, "silent")));
+  const idle = new Promise<"idle">((resolve) => (timer = setTimeout(resolve, ms, "idle")));
   try {
-    return await Promise.race([next, silence]);
+    return await Promise.race([next, idle]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,6 +1,6 @@
-import { pause } from "./pause.js";
+import { sleep } from "./sleep.js";
 
-/** Whether nobody looks. Outside of browsers somebody always does. */
+/** Returns whether the page is hidden. False outside of browsers. */
 export function isHidden(): boolean {
   return page()?.visibilityState === "hidden";
 }
@@ -9,17 +9,17 @@ function page(): Document | undefined {
   return globalThis.document;
 }
 
-/** Waits, but not after the signal, and not after a hidden page is shown again. */
-export async function pauseUnlessShown(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after `ms`, or earlier when the signal is aborted or a hidden page becomes visible. */
+export async function sleepUntilVisible(ms: number, signal: AbortSignal): Promise<void> {
   const early = new AbortController();
   const end = () => early.abort();
-  const look = () => {
+  const onChange = () => {
     if (!isHidden()) end();
   };
-  page()?.addEventListener("visibilitychange", look);
+  page()?.addEventListener("visibilitychange", onChange);
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
-  await pause(ms, early.signal);
-  page()?.removeEventListener("visibilitychange", look);
+  await sleep(ms, early.signal);
+  page()?.removeEventListener("visibilitychange", onChange);
   signal.removeEventListener("abort", end);
 }

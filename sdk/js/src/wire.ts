@@ -12,32 +12,32 @@ export type Status =
 /** A newer server may send states that are not listed here: show them as a line that does not move. */
 export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD" | (string & {});
 
-/** When the turn will probably come, in seconds: for half of the people sooner than `p50`. */
+/** Estimated wait in seconds: half of the users wait less than `p50`. */
 export interface Eta {
   p50: number;
   p90: number;
 }
 
-/** A place in a line and what there is to know about it now. */
+/** A ticket and its current state. */
 export interface Ticket {
   itemId: string;
   userId: string;
-  /** The only proof of the place: keep it. */
+  /** The only proof of the position: store it. */
   token: string;
   status: Status;
-  /** 1 for the first in line; 0 for everybody who does not wait. */
+  /** 1 for the first in line; 0 unless the ticket waits. */
   position: number;
   waitingCount: number;
   lineState: LineState;
   etaSeconds: Eta | null;
   pollAfterMs: number;
-  /** The proof of entry, a JWT, once it is the person's turn. */
+  /** The pass, a JWT, once the ticket is admitted. */
   pass: string | null;
   passExpiresAt: string | null;
   entryUrl: string | null;
 }
 
-/** A line, as everybody may see it. */
+/** The public view of a line. */
 export interface Line {
   itemId: string;
   itemName: string;
@@ -47,16 +47,16 @@ export interface Line {
   admittedPerSecond: number;
 }
 
-/** The texts that the operator put on the waiting page. */
+/** The operator's texts on the waiting page. */
 export interface PageTexts {
-  /** Names this version of the texts. */
+  /** Identifies this version of the texts. */
   revision: string;
-  /** The name on the page. */
+  /** The displayed name. */
   name: string;
   message: string | null;
 }
 
-/** Whether nothing can follow. */
+/** Returns whether the status is final. */
 export function isFinal(status: Status): boolean {
   return status !== "WAITING" && status !== "ENTERABLE";
 }

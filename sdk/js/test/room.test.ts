@@ -29,7 +29,7 @@ test("a refusal is a problem with its code", async (context) => {
   const line = await room(context, (_, response) => problem(response, 409, "SOLD_OUT"));
   await assert.rejects(line.join("kim"), (error) => {
     assert.ok(error instanceof ProblemError);
-    assert.deepEqual([error.code, error.status, error.passes], ["SOLD_OUT", 409, false]);
+    assert.deepEqual([error.code, error.status, error.isTransient], ["SOLD_OUT", 409, false]);
     return true;
   });
 });
@@ -39,7 +39,7 @@ test("trouble that is no problem of ours still says when to come back", async (c
     response.writeHead(502, { "retry-after": "2" }).end("<html>bad gateway");
   });
   await assert.rejects(line.line(), (error) => {
-    assert.ok(error instanceof ProblemError && error.passes);
+    assert.ok(error instanceof ProblemError && error.isTransient);
     return error.retryAfterMs === 2000;
   });
 });

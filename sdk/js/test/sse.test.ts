@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventParser, type StreamMemory } from "../src/sse.js";
+import { EventParser, type StreamState } from "../src/sse.js";
 
-function parser(): [EventParser, StreamMemory] {
-  const memory = { lastEventId: "", retryMs: null };
-  return [new EventParser(memory), memory];
+function parser(): [EventParser, StreamState] {
+  const state = { lastEventId: "", retryMs: null };
+  return [new EventParser(state), state];
 }
 
 test("events come out whole, however they are cut", () => {
@@ -14,16 +14,16 @@ test("events come out whole, however they are cut", () => {
     { name: "message", data: "x" },
   ];
   for (let size = 1; size <= text.length; size++) {
-    const [events, memory] = parser();
+    const [events, state] = parser();
     const found = [];
     for (let at = 0; at < text.length; at += size) found.push(...events.push(text.slice(at, at + size)));
     assert.deepEqual(found, expected, `pieces of ${size}`);
-    assert.deepEqual(memory, { lastEventId: "7", retryMs: 40 });
+    assert.deepEqual(state, { lastEventId: "7", retryMs: 40 });
   }
 });
 
 test("comments and unfinished events are nothing", () => {
-  const [events, memory] = parser();
+  const [events, state] = parser();
   assert.deepEqual(events.push(": beat\n\nid: 3\nevent: ticket\n\nretry: soon\n\ndata: 1"), []);
-  assert.deepEqual(memory, { lastEventId: "3", retryMs: null });
+  assert.deepEqual(state, { lastEventId: "3", retryMs: null });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Following, type WaitingRoom } from "../src/index.js";
+import { TicketSubscription, type WaitingRoom } from "../src/index.js";
 import { json, room, ticket } from "./server.js";
 
 class Page extends EventTarget {
@@ -30,7 +30,7 @@ test("a hidden tab lets polls be held back instead of trusting timers", async (c
       return ticket(waits.length === 4 ? { status: "LEFT" } : {});
     }) as never,
   );
-  const following = new Following(line, "t");
+  const following = new TicketSubscription(line, "t");
   await new Promise((end) => following.on("end", end));
   assert.deepEqual(waits, [0, 25_000, 25_000, 25_000]);
   page.turn("visible");
@@ -42,7 +42,7 @@ test("a tab that is shown again asks at once", async (context) => {
     context,
     polling(() => (++polls === 1 ? ticket({ pollAfterMs: 3_600_000 }) : ticket({ status: "LEFT" }))) as never,
   );
-  const following = new Following(line, "t");
+  const following = new TicketSubscription(line, "t");
   following.on("ticket", () => setImmediate(() => page.turn("visible")));
   await new Promise((end) => following.on("end", end));
   assert.equal(polls, 2);
@@ -58,7 +58,7 @@ test("a held poll that is answered immediately with nothing new is not repeated 
       return ticket({ pollAfterMs: 150, ...(times.length === 4 && { status: "LEFT" }) });
     }) as never,
   );
-  const following = new Following(line, "t");
+  const following = new TicketSubscription(line, "t");
   await new Promise((end) => following.on("end", end));
   page.turn("visible");
   assert.ok(times.slice(1).every((time, n) => time - (times[n] ?? 0) >= 140), times.join(" "));

@@ -1,4 +1,4 @@
-//! The OpenAPI document as a page to read: one file, one style sheet, no script.
+//! The OpenAPI document as an HTML page: one style sheet, no scripts.
 
 mod schema;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use self::schema::{name_of, schemas};
 
-/// The style of the page.
+/// The style sheet of the page.
 pub(crate) const STYLE: &str = include_str!("docs_page/docs.css");
 
-/// Writes the page.
+/// Renders the page.
 pub(crate) fn render(document: &Value) -> String {
     let title = text(&document["info"]["title"]);
     let head = format!(
@@ -66,14 +66,14 @@ fn article((path, method, operation): (&str, &str, &Value)) -> String {
         text(&operation["summary"]),
         prose(&operation["description"]),
     );
-    let takes: String =
+    let inputs: String =
         items(&operation["parameters"]).map(parameter).collect::<String>() + &body(operation);
-    if !takes.is_empty() {
-        article += &table(["Takes", "Type", ""], &takes);
+    if !inputs.is_empty() {
+        article += &table(["Takes", "Type", ""], &inputs);
     }
-    let answers: String =
-        fields(&operation["responses"]).map(|(status, answer)| response(status, answer)).collect();
-    article + &table(["Answers", "Type", ""], &answers) + "</article>"
+    let responses: String =
+        fields(&operation["responses"]).map(|(status, value)| response(status, value)).collect();
+    article + &table(["Answers", "Type", ""], &responses) + "</article>"
 }
 
 fn parameter(parameter: &Value) -> String {
@@ -93,8 +93,8 @@ fn body(operation: &Value) -> String {
     row(&name, &name_of(&content["schema"]), "")
 }
 
-fn response(status: &str, answer: &Value) -> String {
-    let content = fields(&answer["content"]).next();
+fn response(status: &str, response: &Value) -> String {
+    let content = fields(&response["content"]).next();
     let shape = content.map(|(media, content)| match &content["schema"] {
         Value::Null => escape(media),
         schema => name_of(schema),
@@ -102,11 +102,11 @@ fn response(status: &str, answer: &Value) -> String {
     row(
         &format!("<code>{status}</code>"),
         &shape.unwrap_or_default(),
-        &prose(&answer["description"]),
+        &prose(&response["description"]),
     )
 }
 
-/// Every code with an anchor of its name: what the `type` of a problem points to.
+/// Renders all problem codes, each with the anchor that the `type` of a problem refers to.
 fn problems(document: &Value) -> String {
     let known = &document["components"]["schemas"]["Code"]["oneOf"];
     let rows: String = Code::ALL
@@ -125,9 +125,9 @@ fn problems(document: &Value) -> String {
     table(["Code", "Status", ""], &rows)
 }
 
-/// (path, method, operation), in the order of the table of routes: JSON objects have none.
+/// Returns (path, method, operation) in the order of the table of routes, which JSON objects lack.
 fn operations(document: &Value) -> impl Iterator<Item = (&'static str, &'static str, &Value)> {
-    crate::operations::operations().into_iter().map(|operation| {
+    crate::routes::routes().into_iter().map(|operation| {
         let (path, method) = (operation.path, operation.method);
         (path, method, &document["paths"][path][method])
     })
@@ -158,7 +158,7 @@ fn text(value: &Value) -> String {
     escape(value.as_str().unwrap_or_default())
 }
 
-/// Escaped, with what stands between backticks as code.
+/// Escapes text and renders backticks as `<code>`.
 fn prose(value: &Value) -> String {
     let text = text(value);
     let parts = text.split('`').enumerate();

@@ -1,60 +1,60 @@
-//! Why a request is not answered as it wished, and the one place where that becomes a status.
+//! Errors of requests, and the one place that maps them to a status.
 
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{IdError, TokenError};
 use daegi_runtime::{Code, Problem};
-use daegi_store::Refusal;
+use daegi_store::JoinRefusal;
 use metrics::counter;
 
-use crate::meters::TOO_OLD;
+use crate::metrics::TOO_OLD;
 
-/// What the api answers.
+/// Result of a request.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-/// When to come back after trouble, in seconds. Spread out, so that a crowd that was refused
-/// together does not return together.
-const COME_BACK: std::ops::RangeInclusive<u32> = 1..=3;
+/// `Retry-After` of a transient error. Spread, so that clients that were refused together do not retry
+/// together.
+const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 1..=3;
 
-/// When to try again where the line or the store is full, in seconds: places get free slowly, and a
-/// crowd that tries every few seconds would cost more than it gains.
-const TRY_AGAIN: std::ops::RangeInclusive<u32> = 10..=30;
+/// `Retry-After` while the line or the store is full. Longer, because capacity is freed slowly and
+/// frequent retries would only cost.
+const FULL_RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 10..=30;
 
-/// Why a request is not answered as it wished.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The request cannot be understood.
+    /// The request is malformed.
     #[error("{0}")]
     Invalid(Cow<'static, str>),
-    /// An id in the request is no id.
+    /// An id of the request is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// `me` stands for a token in a header that is not there.
+    /// The path has `me` instead of a token, and the `Authorization` header is missing.
     #[error("\"me\" needs the header Authorization: Bearer <token>")]
-    NoToken,
-    /// The token is not genuine, or of another item.
+    MissingToken,
+    /// The token is invalid, too old, or of another item.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The token is genuine, but the `user-id` header names somebody else.
+    /// The `user-id` header names another user than the token.
     #[error("the token belongs to another person than the user-id header says")]
     OtherUser,
     /// There is no such item.
     #[error("there is no such item")]
     ItemNotFound,
-    /// The ticket is genuine, but the store knows nothing of its item: it was lost, and comes back.
-    #[error("the line is being put together again, keep asking")]
-    Forgotten,
-    /// The item was removed while the ticket had an entry; there is no line to follow.
+    /// The ticket is valid, but the store has no record of its item: it was lost and will be restored.
+    #[error("the line is recovering from data loss; keep polling with the same token")]
+    ItemUnknown,
+    /// The item was removed while the ticket had an entry; there is no line to subscribe to.
     #[error("the item was removed, poll until the entry ends")]
     ItemRemoved,
-    /// The line is switched off.
+    /// The line is disabled.
     #[error("the waiting queue of this item is switched off")]
     Disabled,
-    /// Nothing left.
+    /// The item has no stock.
     #[error("this item is sold out")]
     SoldOut,
-    /// As many tickets wait as the line or the whole store takes.
+    /// The line or the store has reached its maximum of waiting tickets.
     #[error("the line is full, try again later")]
     LineFull,
     /// The store has little memory left.
@@ -63,46 +63,46 @@ pub enum Error {
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
-        /// How long until they may join again.
+        /// Time until they may join again.
         wait_ms: u64,
     },
-    /// The ticket is from before the line was restarted, or of a line that is lost.
+    /// The ticket was issued before the line was restarted, or its line was lost.
     #[error("the line was restarted, join again")]
     Restarted,
-    /// The store could not answer.
+    /// A store call failed.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
-    /// The store did not answer in time.
-    #[error("the store does not answer in time")]
-    Slow,
-    /// More people at once than this pod can queue.
+    /// A store call timed out.
+    #[error("the store did not reply in time")]
+    StoreTimeout,
+    /// The pod has queued its maximum of requests.
     #[error("too many requests at once")]
     Overloaded,
-    /// A newer connection of the same ticket took the slot of this one.
+    /// A newer connection of the same ticket replaced this one.
     #[error("the ticket has too many connections, a newer one replaced this one: poll instead")]
     Superseded,
-    /// Every stream this pod may have is taken.
+    /// The pod has reached its maximum of streams.
     #[error("too many people listen here at once, poll instead")]
-    TooManyListen,
+    TooManyStreams,
 }
 
 impl Error {
-    /// A 400 with these words.
+    /// Returns a 400 with this detail.
     pub(crate) fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid(detail.into())
     }
 
-    /// Whether the same may well be answered a little later.
-    pub(crate) fn passes(&self) -> bool {
+    /// Returns whether a retry can succeed.
+    pub(crate) fn is_transient(&self) -> bool {
         self.code() == Code::Unavailable
     }
 
-    /// The code, and with it the status, of each error.
+    /// Returns the problem code, which determines the status.
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::Invalid(_) | Self::Id(_) => Code::InvalidRequest,
-            Self::NoToken | Self::Token(TokenError::Invalid) => Code::InvalidToken,
-            Self::Token(TokenError::OtherItem) | Self::OtherUser => Code::TokenMismatch,
+            Self::MissingToken | Self::Token(TokenError::Invalid) => Code::InvalidToken,
+            Self::Token(TokenError::WrongItem) | Self::OtherUser => Code::TokenMismatch,
             Self::ItemNotFound => Code::ItemNotFound,
             Self::Disabled => Code::QueueDisabled,
             Self::SoldOut => Code::SoldOut,
@@ -110,48 +110,50 @@ impl Error {
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded | Self::LeftTooOften { .. } => Code::RateLimited,
-            // Whatever is wrong with the store, the person did nothing wrong and may try again.
+            // The client is not at fault and may retry.
             Self::Store(_)
-            | Self::Slow
+            | Self::StoreTimeout
             | Self::Overloaded
-            | Self::TooManyListen
+            | Self::TooManyStreams
             | Self::ItemRemoved
-            | Self::Forgotten => Code::Unavailable,
+            | Self::ItemUnknown => Code::Unavailable,
         }
     }
 
-    /// What people read; the store's own words stay in the log.
+    /// Returns the detail of the problem. Details of store errors are only logged.
     fn detail(&self) -> Cow<'static, str> {
         match self {
-            Self::Store(_) | Self::Slow => "the waiting room cannot answer now, try again".into(),
-            told => told.to_string().into(),
+            Self::Store(_) | Self::StoreTimeout => {
+                "the waiting room cannot answer now, try again".into()
+            }
+            error => error.to_string().into(),
         }
     }
 
-    /// Once per request and quietly: an outage is told loudly once per line, where it begins and
-    /// ends, not once per person who asks. What cannot pass by waiting is always loud.
+    /// Logs at debug level: the refresher logs the begin and the end of an outage once per line. Errors
+    /// that a retry cannot resolve are logged as errors.
     fn log(&self) {
         if matches!(self, Self::Token(TokenError::TooOld)) {
             counter!(TOO_OLD).increment(1);
         }
         match self {
             Self::Store(error) if !error.is_transient() => {
-                tracing::error!(%error, "the store gave an answer that cannot be used");
+                tracing::error!(%error, "unreadable data in store");
             }
             error => tracing::debug!(%error, code = error.code().as_str(), "request refused"),
         }
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<JoinRefusal> for Error {
+    fn from(refusal: JoinRefusal) -> Self {
         match refusal {
-            Refusal::NotFound => Self::ItemNotFound,
-            Refusal::Disabled => Self::Disabled,
-            Refusal::SoldOut => Self::SoldOut,
-            Refusal::LineFull => Self::LineFull,
-            Refusal::StoreFull => Self::StoreFull,
-            Refusal::LeftTooOften { wait_ms } => Self::LeftTooOften { wait_ms },
+            JoinRefusal::NotFound => Self::ItemNotFound,
+            JoinRefusal::Disabled => Self::Disabled,
+            JoinRefusal::SoldOut => Self::SoldOut,
+            JoinRefusal::LineFull => Self::LineFull,
+            JoinRefusal::StoreFull => Self::StoreFull,
+            JoinRefusal::LeftTooOften { wait_ms } => Self::LeftTooOften { wait_ms },
         }
     }
 }
@@ -165,8 +167,10 @@ impl From<Error> for Problem {
             return problem.retry_after(seconds);
         }
         match error.code() {
-            Code::Unavailable => problem.retry_after(fastrand::u32(COME_BACK)),
-            Code::LineFull | Code::StoreFull => problem.retry_after(fastrand::u32(TRY_AGAIN)),
+            Code::Unavailable => problem.retry_after(fastrand::u32(RETRY_AFTER_SECONDS)),
+            Code::LineFull | Code::StoreFull => {
+                problem.retry_after(fastrand::u32(FULL_RETRY_AFTER_SECONDS))
+            }
             _ => problem,
         }
     }
@@ -183,17 +187,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_with_the_store_says_when_to_come_back_and_nothing_about_itself() {
+    fn a_store_error_has_retry_after_and_no_internal_details() {
         let error = daegi_store::Error::Unavailable("10.0.0.7:6379 refused".into());
         let problem = Problem::from(Error::Store(error));
         assert_eq!(problem.code, Code::Unavailable);
-        assert!(COME_BACK.contains(&problem.retry_after.unwrap()));
+        assert!(RETRY_AFTER_SECONDS.contains(&problem.retry_after.unwrap()));
         assert!(!problem.detail.contains("10.0.0.7"));
     }
 
     #[test]
-    fn a_user_who_left_too_often_reads_when_to_join_again() {
-        let problem = Problem::from(Error::from(Refusal::LeftTooOften { wait_ms: 1_001 }));
+    fn a_user_who_left_too_often_gets_the_time_to_rejoin() {
+        let problem = Problem::from(Error::from(JoinRefusal::LeftTooOften { wait_ms: 1_001 }));
         assert_eq!((problem.status, problem.retry_after), (429, Some(2)));
     }
 

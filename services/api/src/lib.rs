@@ -1,46 +1,46 @@
-//! The api of the waiting room: people join, learn their exact place, and leave; services learn
-//! whether an entry is good.
+//! The api of the waiting room: users join, poll their exact position and leave; services verify
+//! entries.
 //!
-//! The crate promises:
+//! The crate guarantees:
 //!
-//! - **A poll costs the store nothing.** A pod answers from what it knows of a line, which it
-//!   refreshes four times per second while waiting tickets ask, once for all of them.
-//! - **Strangers cost the store next to nothing.** Looks at lines, unknown items and ended tickets
-//!   are answered from bounded caches.
-//! - **A crowd costs few calls.** People who join at once share a call, and so do people who ask
-//!   what became of a ticket.
-//! - **The store's trouble is told, not suffered.** Within a second there is an answer: 503 with
-//!   `Retry-After`. When the store is back, so is the api, by itself.
-//! - **The specification cannot drift.** The router, the OpenAPI document and the docs page are
-//!   made from one table.
+//! - **A poll costs the store nothing.** A pod answers from its cached copy of the line, which it
+//!   refreshes four times per second while waiting tickets are polled, once for all of them.
+//! - **Requests without a waiting ticket cost the store next to nothing.** Public views of lines,
+//!   unknown items and ended tickets are answered from bounded caches.
+//! - **Concurrent requests share store calls.** Joins that arrive during a call form the next batch, and
+//!   so do requests for the state of tickets.
+//! - **A store outage is reported, not passed on as latency.** Within a second the response is 503 with
+//!   `Retry-After`. When the store is back, the api recovers by itself.
+//! - **The specification cannot drift.** Router, OpenAPI document and docs page are generated from one
+//!   table.
 //!
-//! | module | what lives there |
+//! | module | contents |
 //! |---|---|
-//! | `service` | [`start`] and [`run`]: putting it all together |
-//! | `operations` | the table of routes |
-//! | `http` | handlers: extract, ask the room, map the answer |
-//! | `room` | the verbs: join, poll, leave, verify, complete |
-//! | `lines` | the lines in view, the heart of it |
+//! | `app` | [`start`] and [`run`]: composition |
+//! | `routes` | the table of routes |
+//! | `endpoints` | HTTP handlers |
+//! | `tickets` | the use cases: join, poll, leave, verify, complete |
+//! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
-//! | `warmup` | the first requests, before people come |
-//! | `wait_page` | what people see while they wait |
-//! | `openapi`, `docs_page` | the specification for programs and for people |
-//! | `error`, `patience`, `meters` | what goes wrong, how long to wait for it, what is counted |
+//! | `warmup` | requests that the pod makes before it becomes ready |
+//! | `waiting_page` | the HTML of the waiting page |
+//! | `openapi`, `docs_page` | the specification as a document and as a page |
+//! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
 
+mod app;
 mod docs_page;
+mod endpoints;
 mod error;
-mod http;
 mod lines;
-mod meters;
+mod metrics;
 mod openapi;
-mod operations;
-mod patience;
-mod room;
-mod service;
-mod wait_page;
+mod routes;
+mod tickets;
+mod timeouts;
+mod waiting_page;
 mod warmup;
 mod wire;
 
+pub use app::{Api, ApiDeps, ApiLimits, Listeners, SwappableRouters, run, start};
 pub use error::Error;
 pub use openapi::document as openapi_document;
-pub use service::{Api, ApiDeps, ApiLimits, Behind, Listeners, run, start};

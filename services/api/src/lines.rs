@@ -1,40 +1,24 @@
-//! The lines this pod has in view. The heart of the api: polls are answered from here and cost
-//! the store nothing.
+//! The lines that this pod caches. Polls are answered from here and cost the store nothing.
 //!
-//! | file | what lives there |
+//! | file | contents |
 //! |---|---|
-//! | `lines/line_view.rs` | one line as requests use it: fresh, find, join |
-//! | `lines/view.rs` | what was known of a line at one moment, and the exact position in it |
-//! | `lines/core.rs` | what the requests and the task of one line share |
-//! | `lines/refresh.rs` | the task that keeps a line fresh while waiting tickets ask |
-//! | `lines/reader.rs` | reading a line from the store, bit by bit where it is long |
-//! | `lines/seen.rs` | who was seen: marks without a lock, flushed every three seconds |
-//! | `lines/batch.rs` | many requests, one call: what joins and asks are made of |
-//! | `lines/joins.rs`, `lines/asks.rs` | what a batch of each does |
-//! | `lines/peeks.rs` | looks of the public at lines that no ticket of this pod needs |
-//! | `lines/absent.rs` | items that do not exist |
-//! | `lines/answers.rs` | what became of tickets, as the store answered lately |
-//! | `lines/recent.rs` | the bounded cache behind these three |
-//! | `lines/settings.rs` | the settings of all lines, read once for all of them |
+//! | `lines/handle.rs` | one line as requests use it: locate, resolve, join; what its requests and its task share |
+//! | `lines/snapshot.rs` | the cached copy of a line, positions in it, and how it is loaded |
+//! | `lines/refresher.rs` | the task that keeps a line fresh while waiting tickets are polled |
+//! | `lines/batcher.rs` | shares one store call among concurrent joins or resolves |
+//! | `lines/liveness.rs` | marks of seen tickets: set without a lock, flushed every 3 s |
+//! | `lines/caches.rs` | settings, missing items, summaries of lines, states of tickets |
 //!
-//! A known line is found without a lock. A line that no waiting ticket asked for during a minute is
-//! dropped from here, or earlier where a pod has as many as it may; its task ends when the last
-//! request drops it. Only joins and tickets bring a line into view.
+//! A cached line is found without a lock. It is evicted after a minute without a poll of a waiting
+//! ticket, or earlier if the pod has reached its maximum; its task ends when the last request drops
+//! its handle. Only joins and tickets load a line.
 
-mod absent;
-mod answers;
-mod asks;
-mod batch;
-mod core;
-mod joins;
-mod line_view;
-mod peeks;
-mod reader;
-mod recent;
-mod refresh;
-mod seen;
-mod settings;
-mod view;
+mod batcher;
+mod caches;
+mod handle;
+mod liveness;
+mod refresher;
+mod snapshot;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,197 +26,204 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use daegi_domain::{ItemId, Number, Ticket};
 use daegi_runtime::{Clock, Shutdown};
-use daegi_store::{SharedStore, Standing};
+use daegi_store::{SharedStore, TicketState};
 use metrics::gauge;
 use tokio::sync::watch;
 
-use self::absent::Absent;
-use self::answers::Answers;
-use self::core::{Context, Core};
-use self::peeks::Peeks;
-use self::reader::{Depth, Reader};
-use self::settings::SharedSettings;
+use self::caches::{MissingItems, SettingsCache, SummaryCache, TicketStateCache};
+use self::handle::{LineContext, SharedLine};
+use self::snapshot::{Depth, LineLoader};
 use crate::error::{Error, Result};
-use crate::meters::{LINES, Meters};
+use crate::metrics::{LINES, Metrics};
 
-pub(crate) use self::line_view::LineView;
-pub(crate) use self::view::View;
+pub(crate) use self::handle::LineHandle;
+pub(crate) use self::snapshot::CachedLine;
 
-/// All lines in view. Clones share them.
+/// All cached lines of a pod. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Lines(Arc<Registry>);
+pub(crate) struct LineRegistry(Arc<RegistryInner>);
 
-type Ready = HashMap<ItemId, Arc<LineView>>;
-/// What everybody who asked first for one item waits for.
-type Loading = watch::Receiver<Option<Result<Arc<LineView>>>>;
+type LoadedLines = HashMap<ItemId, Arc<LineHandle>>;
+/// A load in progress that the first requests for an item share.
+type PendingLoad = watch::Receiver<Option<Result<Arc<LineHandle>>>>;
 
-pub(crate) struct Registry {
-    context: Arc<Context>,
+pub(crate) struct RegistryInner {
+    context: Arc<LineContext>,
     shutdown: Shutdown,
-    /// How many lines may be in view.
+    /// Maximum number of cached lines.
     max_lines: usize,
-    peeks: Peeks,
-    /// Read on every request, replaced as a whole by whoever holds `loading`.
-    ready: ArcSwap<Ready>,
-    loading: Mutex<HashMap<ItemId, Loading>>,
+    summaries: SummaryCache,
+    /// Read by every request. Replaced as a whole, with `pending` locked.
+    loaded: ArcSwap<LoadedLines>,
+    pending: Mutex<HashMap<ItemId, PendingLoad>>,
 }
 
-impl Lines {
+impl LineRegistry {
     pub(crate) fn new(
         store: SharedStore,
         clock: Clock,
-        meters: Arc<Meters>,
+        metrics: Arc<Metrics>,
         max_lines: usize,
         shutdown: &Shutdown,
     ) -> Self {
-        let settings = SharedSettings::new(Arc::clone(&store));
-        let (absent, answers) = (Absent::new(Arc::clone(&store)), Answers::new());
-        let context = Arc::new(Context { store, clock, settings, meters, absent, answers });
-        let registry = Arc::new(Registry {
-            peeks: Peeks::new(Arc::clone(&context), shutdown.tracker().clone()),
+        let settings = SettingsCache::new(Arc::clone(&store));
+        let (missing_items, ticket_states) =
+            (MissingItems::new(Arc::clone(&store)), TicketStateCache::new());
+        let context =
+            Arc::new(LineContext { store, clock, settings, metrics, missing_items, ticket_states });
+        let registry = Arc::new(RegistryInner {
+            summaries: SummaryCache::new(Arc::clone(&context), shutdown.tracker().clone()),
             context,
             shutdown: shutdown.clone(),
             max_lines,
-            ready: ArcSwap::default(),
-            loading: Mutex::default(),
+            loaded: ArcSwap::default(),
+            pending: Mutex::default(),
         });
         shutdown.spawn("api lines", Arc::clone(&registry).close_at_shutdown());
         Self(registry)
     }
 
-    /// The line of an item. Many first requests for one item cause one call of the store.
-    pub(crate) async fn view(&self, id: &ItemId) -> Result<Arc<LineView>> {
-        if let Some(line) = self.known(id) {
+    /// Returns the line of an item. Concurrent first requests for one item share one load.
+    pub(crate) async fn get_or_load(&self, id: &ItemId) -> Result<Arc<LineHandle>> {
+        if let Some(line) = self.get(id) {
             return Ok(line);
         }
-        if self.0.context.absent.contains(id) {
+        if self.0.context.missing_items.contains(id) {
             return Err(Error::ItemNotFound);
         }
-        let mut loading = match self.0.load_once(id) {
+        let mut pending = match self.0.load_or_join(id) {
             Ok(line) => return Ok(line),
-            Err(loading) => loading,
+            Err(pending) => pending,
         };
-        let loaded = loading.wait_for(Option::is_some).await;
-        // Closed without an answer: the task that loads was ended with the runtime.
-        loaded.ok().and_then(|loaded| loaded.clone()).unwrap_or(Err(Error::Slow))
+        let loaded = pending.wait_for(Option::is_some).await;
+        // Closed without a result: the runtime has ended the loading task.
+        loaded.ok().and_then(|loaded| loaded.clone()).unwrap_or(Err(Error::StoreTimeout))
     }
 
-    /// What the public may know of a line, at most a second old. Does not bring it into view.
-    pub(crate) async fn peek(&self, id: &ItemId) -> Result<Arc<View>> {
-        match self.known(id) {
+    /// Returns the public part of a line, at most 1 s old. Does not cache the line for tickets.
+    pub(crate) async fn summary(&self, id: &ItemId) -> Result<Arc<CachedLine>> {
+        match self.get(id) {
             Some(line) => line.fresh().await,
-            None if self.0.context.absent.contains(id) => Err(Error::ItemNotFound),
-            None => self.0.peeks.peek(id).await,
+            None if self.0.context.missing_items.contains(id) => Err(Error::ItemNotFound),
+            None => self.0.summaries.get(id).await,
         }
     }
 
-    /// What the store answered lately about a ticket whose item is not there.
-    pub(crate) fn answer_without_item(&self, ticket: &Ticket) -> Option<Standing> {
-        self.0.context.answers.get_without_item(ticket)
+    /// Returns the cached state of a ticket whose item is missing.
+    pub(crate) fn cached_state_without_item(&self, ticket: &Ticket) -> Option<TicketState> {
+        self.0.context.ticket_states.get_without_item(ticket)
     }
 
-    pub(crate) fn remember_without_item(&self, ticket: &Ticket, standing: Standing) {
-        self.0.context.answers.insert_without_item(ticket, standing);
+    pub(crate) fn cache_state_without_item(&self, ticket: &Ticket, state: TicketState) {
+        self.0.context.ticket_states.insert_without_item(ticket, state);
     }
 
-    /// Forgets what the store answered about a ticket, because this pod ends it.
-    pub(crate) fn forget_answer(&self, item: &ItemId, number: Number) {
-        self.0.context.answers.remove(item, number);
+    /// Removes the cached state of a ticket that this pod ends.
+    pub(crate) fn discard_cached_state(&self, item: &ItemId, number: Number) {
+        self.0.context.ticket_states.remove(item, number);
     }
 
-    /// The line of an item, if this pod has it in view.
-    pub(crate) fn known(&self, id: &ItemId) -> Option<Arc<LineView>> {
-        self.0.ready.load().get(id).cloned()
+    /// Returns the line of an item if it is cached.
+    pub(crate) fn get(&self, id: &ItemId) -> Option<Arc<LineHandle>> {
+        self.0.loaded.load().get(id).cloned()
     }
 
-    /// Drops a line from view.
-    pub(crate) fn forget(&self, line: &LineView) {
-        self.0.forget(&line.core);
+    /// Removes a line from the cache.
+    pub(crate) fn evict(&self, line: &LineHandle) {
+        self.0.evict(&line.shared);
     }
 }
 
-impl Registry {
-    /// The line if it is there by now, otherwise what to wait for.
-    fn load_once(self: &Arc<Self>, id: &ItemId) -> std::result::Result<Arc<LineView>, Loading> {
-        let mut loading = self.loading();
-        if let Some(line) = self.ready.load().get(id) {
+impl RegistryInner {
+    /// Returns the line if it has been loaded meanwhile, otherwise the load to wait for.
+    fn load_or_join(
+        self: &Arc<Self>,
+        id: &ItemId,
+    ) -> std::result::Result<Arc<LineHandle>, PendingLoad> {
+        let mut pending = self.lock_pending();
+        if let Some(line) = self.loaded.load().get(id) {
             return Ok(Arc::clone(line));
         }
-        let begin = || {
-            let (told, wait) = watch::channel(None);
-            // On a task of its own: those who wait may all give up, and the entry must go anyway.
-            let load = Arc::clone(self).load(id.clone(), told);
+        let start = || {
+            let (done, wait) = watch::channel(None);
+            // On a separate task, because all waiting requests may be cancelled, and the pending
+            // entry must be removed anyway.
+            let load = Arc::clone(self).load(id.clone(), done);
             self.shutdown.tracker().spawn(load);
             wait
         };
-        Err(loading.entry(id.clone()).or_insert_with(begin).clone())
+        Err(pending.entry(id.clone()).or_insert_with(start).clone())
     }
 
-    async fn load(self: Arc<Self>, id: ItemId, told: watch::Sender<Option<Result<Arc<LineView>>>>) {
+    async fn load(
+        self: Arc<Self>,
+        id: ItemId,
+        done: watch::Sender<Option<Result<Arc<LineHandle>>>>,
+    ) {
         let loaded = self.read(&id).await;
-        let mut loading = self.loading();
+        let mut pending = self.lock_pending();
         if let Ok(line) = &loaded {
-            self.keep(&id, line);
+            self.insert(&id, line);
         }
-        loading.remove(&id);
-        told.send_replace(Some(loaded));
+        pending.remove(&id);
+        done.send_replace(Some(loaded));
     }
 
-    async fn read(self: &Arc<Self>, id: &ItemId) -> Result<Arc<LineView>> {
-        let mut reader = Reader::new();
-        let view = reader.first_read(id, &self.context, Depth::Positions).await?;
-        let core = Arc::new(Core::new(id.clone(), Arc::clone(&self.context), view));
-        let (line, life) = LineView::new(core);
+    async fn read(self: &Arc<Self>, id: &ItemId) -> Result<Arc<LineHandle>> {
+        let mut loader = LineLoader::new();
+        let cached = loader.load_first(id, &self.context, Depth::Positions).await?;
+        let shared = Arc::new(SharedLine::new(id.clone(), Arc::clone(&self.context), cached));
+        let (line, task) = LineHandle::new(shared);
         let registry = Arc::downgrade(self);
-        self.shutdown.spawn("api line", life.live(reader, registry));
+        self.shutdown.spawn("api line", task.run(loader, registry));
         Ok(Arc::new(line))
     }
 
-    /// Only with `loading` held. A process that stops keeps nothing, nor does one with too many
-    /// lines in use: then a line lives exactly as long as the requests that hold it.
-    fn keep(&self, id: &ItemId, line: &Arc<LineView>) {
+    /// Caches a line; `pending` must be locked. Does nothing during shutdown, or if all cached lines
+    /// are in use and the maximum is reached: the line then lives as long as its requests.
+    fn insert(&self, id: &ItemId, line: &Arc<LineHandle>) {
         if self.shutdown.token().is_cancelled() {
             return;
         }
-        let mut ready = Ready::clone(&self.ready.load());
-        if ready.len() >= self.max_lines && !drop_idlest(&mut ready) {
+        let mut loaded = LoadedLines::clone(&self.loaded.load());
+        if loaded.len() >= self.max_lines && !evict_idlest(&mut loaded) {
             return;
         }
-        ready.insert(id.clone(), Arc::clone(line));
-        self.replace(ready);
+        loaded.insert(id.clone(), Arc::clone(line));
+        self.replace(loaded);
     }
 
-    /// Drops this line, but not another one that has taken its place.
-    fn forget(&self, core: &Arc<Core>) {
-        let _only_writer = self.loading();
-        let mut ready = Ready::clone(&self.ready.load());
-        let known = ready.get(&core.id).is_some_and(|line| Arc::ptr_eq(&line.core, core));
+    /// Removes this line, but not a newer one of the same item.
+    fn evict(&self, shared: &Arc<SharedLine>) {
+        let _only_writer = self.lock_pending();
+        let mut loaded = LoadedLines::clone(&self.loaded.load());
+        let known = loaded.get(&shared.id).is_some_and(|line| Arc::ptr_eq(&line.shared, shared));
         if known {
-            ready.remove(&core.id);
-            self.replace(ready);
+            loaded.remove(&shared.id);
+            self.replace(loaded);
         }
     }
 
-    fn replace(&self, ready: Ready) {
-        gauge!(LINES).set(ready.len() as f64);
-        self.ready.store(Arc::new(ready));
+    fn replace(&self, loaded: LoadedLines) {
+        gauge!(LINES).set(loaded.len() as f64);
+        self.loaded.store(Arc::new(loaded));
     }
 
     async fn close_at_shutdown(self: Arc<Self>) {
         self.shutdown.token().cancelled().await;
-        let _only_writer = self.loading();
-        self.replace(Ready::new());
+        let _only_writer = self.lock_pending();
+        self.replace(LoadedLines::new());
     }
 
-    fn loading(&self) -> MutexGuard<'_, HashMap<ItemId, Loading>> {
-        // Nothing that can panic happens between two changes that belong together.
-        self.loading.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_pending(&self) -> MutexGuard<'_, HashMap<ItemId, PendingLoad>> {
+        // No call panics between two related changes.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Drops the line that was not asked for the longest; false if all are in use.
-fn drop_idlest(ready: &mut Ready) -> bool {
-    let unused = ready.values().filter(|line| !line.core.is_wanted());
-    let idlest = unused.max_by_key(|line| line.core.idle()).map(|line| line.core.id.clone());
-    idlest.is_some_and(|id| ready.remove(&id).is_some())
+/// Removes the line that has been idle the longest. Returns false if all are in use.
+fn evict_idlest(loaded: &mut LoadedLines) -> bool {
+    let unused = loaded.values().filter(|line| !line.shared.is_in_use());
+    let idlest = unused.max_by_key(|line| line.shared.idle()).map(|line| line.shared.id.clone());
+    idlest.is_some_and(|id| loaded.remove(&id).is_some())
 }

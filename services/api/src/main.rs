@@ -1,4 +1,4 @@
-//! `daegi-api`: answers people and the order service, as many of it as needed, on one Redis.
+//! `daegi-api`: serves clients and order services. Any number of pods share one Redis.
 
 use std::process::ExitCode;
 
@@ -12,5 +12,5 @@ fn main() -> ExitCode {
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
     let listeners = Listeners::bind(&config).await?;
     let ended = daegi_api::run(config, listeners, shutdown).await;
-    ended.map_err(|error| process::fatal(error.clone(), error.is_misconfigured()))
+    ended.map_err(|error| process::startup_error(error.clone(), error.is_misconfigured()))
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made from the table of routes and the types that are on the wire.
+//! The OpenAPI 3.1 document, generated from the table of routes and the wire types.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use schemars::SchemaGenerator;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use crate::operations::{Answer, Listener, Operation, operations};
+use crate::routes::{Listener, ResponseSpec, Route, routes};
 
 const COMPONENTS: &str = "/components/schemas";
 
-/// Collects the schemas of everything that is mentioned. What we read and what we write have
-/// different rules: a field that may be missing in a request is always there in an answer.
+/// Collects the referenced schemas. Requests and responses have different contracts: a field that is
+/// optional in a request is always present in a response.
 struct Schemas {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -29,7 +29,7 @@ impl Schemas {
         Self { read: generator(Contract::Deserialize), written: generator(Contract::Serialize) }
     }
 
-    /// All of them, by name.
+    /// Returns all schemas, by name.
     fn components(mut self) -> Map<String, Value> {
         let mut all = self.read.take_definitions(true);
         all.extend(self.written.take_definitions(true));
@@ -37,27 +37,27 @@ impl Schemas {
     }
 }
 
-/// The document.
+/// Returns the document.
 #[must_use]
 pub fn document() -> Value {
     let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
-    for operation in operations() {
-        let described = describe(&operation, &mut schemas);
-        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        path[operation.method] = described;
+    for route in routes() {
+        let described = describe(&route, &mut schemas);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method] = described;
     }
     json!({
         "openapi": "3.1.0",
         "info": info(),
         "tags": [
-            { "name": tag(Listener::Public), "description": "For people and their browsers." },
+            { "name": tag(Listener::Public), "description": "For clients." },
             { "name": tag(Listener::Internal), "description": "For services, on the internal listener only." },
         ],
         "paths": paths,
         "components": {
             "schemas": schemas.components(),
-            "securitySchemes": { "ticket": { "type": "http", "scheme": "bearer", "description": "The ticket's token, where `me` stands for it in the address." } },
+            "securitySchemes": { "ticket": { "type": "http", "scheme": "bearer", "description": "The ticket's token, if the path has `me` instead." } },
         },
     })
 }
@@ -67,28 +67,28 @@ fn info() -> Value {
         "title": "daegi",
         "version": env!("CARGO_PKG_VERSION"),
         "summary": "A virtual waiting room.",
-        "description": "People join a line per item, see their exact place, and are let in in order. Errors are RFC 9457 problems with a stable `code`.",
+        "description": "Users join the line of an item, see their exact position, and are admitted in order. Errors are RFC 9457 problems with a stable `code`.",
         "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
     })
 }
 
-fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
+fn describe(route: &Route, schemas: &mut Schemas) -> Value {
     let mut described = json!({
-        "operationId": operation.id,
-        "summary": operation.summary,
-        "tags": [tag(operation.listener)],
-        "responses": responses(operation, schemas),
+        "operationId": route.id,
+        "summary": route.summary,
+        "tags": [tag(route.listener)],
+        "responses": responses(route, schemas),
     });
-    if !operation.about.is_empty() {
-        described["description"] = operation.about.into();
+    if !route.description.is_empty() {
+        described["description"] = route.description.into();
     }
-    if !operation.parameters.is_empty() {
-        described["parameters"] = parameters(operation, schemas);
+    if !route.parameters.is_empty() {
+        described["parameters"] = parameters(route, schemas);
     }
-    if operation.parameters.iter().any(|parameter| parameter.name == "token") {
+    if route.parameters.iter().any(|parameter| parameter.name == "token") {
         described["security"] = json!([{}, { "ticket": [] }]);
     }
-    if let Some(body) = operation.body {
+    if let Some(body) = route.body {
         let schema = (body.schema)(&mut schemas.read);
         let content = json!({ "application/json": { "schema": schema } });
         described["requestBody"] = json!({ "required": body.required, "content": content });
@@ -96,49 +96,49 @@ fn describe(operation: &Operation, schemas: &mut Schemas) -> Value {
     described
 }
 
-fn parameters(operation: &Operation, schemas: &mut Schemas) -> Value {
-    let parameter = |parameter: &crate::operations::Parameter| {
+fn parameters(route: &Route, schemas: &mut Schemas) -> Value {
+    let parameter = |parameter: &crate::routes::Parameter| {
         json!({
             "name": parameter.name,
-            "in": parameter.place,
+            "in": parameter.location,
             "required": parameter.required,
-            "description": parameter.about,
+            "description": parameter.description,
             "schema": (parameter.schema)(&mut schemas.read),
         })
     };
-    operation.parameters.iter().map(parameter).collect()
+    route.parameters.iter().map(parameter).collect()
 }
 
-fn responses(operation: &Operation, schemas: &mut Schemas) -> Value {
+fn responses(route: &Route, schemas: &mut Schemas) -> Value {
     let mut responses: BTreeMap<String, Value> = BTreeMap::new();
-    for answer in &operation.answers {
-        responses.insert(answer.status.to_string(), good(answer, schemas));
+    for response in &route.responses {
+        responses.insert(response.status.to_string(), success(response, schemas));
     }
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
-    for code in &operation.problems {
+    for code in &route.problems {
         by_status.entry(code.status().as_u16()).or_default().push(*code);
     }
     for (status, codes) in by_status {
-        responses.insert(status.to_string(), bad(&codes, schemas));
+        responses.insert(status.to_string(), problems(&codes, schemas));
     }
     json!(responses)
 }
 
-fn good(answer: &Answer, schemas: &mut Schemas) -> Value {
-    let mut response = json!({ "description": answer.about });
-    if let Some((media, schema)) = answer.content {
+fn success(spec: &ResponseSpec, schemas: &mut Schemas) -> Value {
+    let mut response = json!({ "description": spec.description });
+    if let Some((media, schema)) = spec.content {
         let content = schema.map(|schema| json!({ "schema": schema(&mut schemas.written) }));
         response["content"] = json!({ media: content.unwrap_or_else(|| json!({})) });
     }
-    for (name, about) in answer.headers {
+    for (name, description) in spec.headers {
         response["headers"][name] =
-            json!({ "description": about, "schema": { "type": "integer" } });
+            json!({ "description": description, "schema": { "type": "integer" } });
     }
     response
 }
 
-/// Several codes share a status; all of them are named.
-fn bad(codes: &[Code], schemas: &mut Schemas) -> Value {
+/// Describes the problems of one status, with all their codes.
+fn problems(codes: &[Code], schemas: &mut Schemas) -> Value {
     let named: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
     let schema = schemas.written.subschema_for::<Problem>();
     let mut response = json!({
@@ -147,9 +147,9 @@ fn bad(codes: &[Code], schemas: &mut Schemas) -> Value {
     });
     let retry = [Code::Unavailable, Code::LineFull, Code::StoreFull];
     if codes.iter().any(|code| retry.contains(code)) {
-        let about = "Seconds until it makes sense to try again.";
+        let description = "Seconds until a retry.";
         response["headers"]["Retry-After"] =
-            json!({ "description": about, "schema": { "type": "integer" } });
+            json!({ "description": description, "schema": { "type": "integer" } });
     }
     response
 }

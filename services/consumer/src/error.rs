@@ -1,23 +1,23 @@
-//! Why a consumer cannot start, and why an event has no effect.
+//! Why a consumer cannot start, and why an event cannot be applied.
 
 use daegi_domain::{IdError, TokenError};
-use daegi_kafka::{Event, Missing, Poison, schema};
+use daegi_kafka::{Event, Poison, RetryLater, schema};
 use serde::de::DeserializeOwned;
 
-/// Why a consumer cannot start. Sources are not repeated in messages: whoever prints one prints
-/// its chain.
+/// Why a consumer cannot start. Messages do not repeat their source, because callers print the
+/// whole chain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
-    /// librdkafka refuses what it was told.
+    /// librdkafka rejects the configuration.
     #[error("--kafka (DAEGI_KAFKA)")]
     Kafka(#[from] daegi_kafka::Error),
 }
 
 impl Error {
-    /// Whether only another configuration can help.
+    /// Returns whether only another configuration can help.
     #[must_use]
     pub fn is_misconfigured(&self) -> bool {
         match self {
@@ -27,47 +27,47 @@ impl Error {
     }
 }
 
-/// Why an event never has an effect: the message is wrong, which no waiting makes better.
+/// Why an event can never be applied: the message is invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// Not the JSON of this event.
-    #[error("the body is not what the schema says: {0}")]
+pub enum InvalidMessage {
+    /// The body is not the JSON of this event.
+    #[error("the body does not match the schema: {0}")]
     Body(#[from] serde_json::Error),
-    /// A topic that needs a body.
+    /// A tombstone on a topic that needs a body.
     #[error("there is no body")]
     NoBody,
-    /// A tombstone without an item.
+    /// A tombstone without a key.
     #[error("a tombstone's key must be an itemId")]
     NoKey,
-    /// A tombstone whose key is no item.
+    /// A tombstone whose key is not an item id.
     #[error("a tombstone's key must be an itemId: {0}")]
     Key(#[from] IdError),
-    /// A tombstone whose header is no version.
+    /// A tombstone whose header is not a version.
     #[error("a tombstone's version header must be a whole number")]
     Version,
-    /// The token was not issued here, or for another item.
+    /// The token is forged or belongs to another item.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The token is somebody else's.
+    /// The token belongs to another user.
     #[error("the token belongs to another userId")]
     OtherUser,
 }
 
-impl From<Refusal> for Poison {
-    fn from(refusal: Refusal) -> Self {
-        Self(refusal.to_string())
+impl From<InvalidMessage> for Poison {
+    fn from(invalid: InvalidMessage) -> Self {
+        Self(invalid.to_string())
     }
 }
 
-/// Whatever is wrong with the store is not a message's fault, so it waits, also where only an
+/// A store error is never caused by the message, so the message is retried, even if only an
 /// operator can help.
-pub(crate) fn missing(error: &daegi_store::Error) -> Missing {
-    Missing(error.to_string())
+pub(crate) fn retry_later(error: &daegi_store::Error) -> RetryLater {
+    RetryLater(error.to_string())
 }
 
-/// A body as an event. What we take must be what other teams read in `schemas/`.
-pub(crate) fn read<E: Event + DeserializeOwned>(body: &[u8]) -> Result<E, Refusal> {
-    let event = schema::read::<E>(body)?;
-    debug_assert_eq!(schema::accepts::<E>(body), Ok(()), "accepted against the schema");
+/// Decodes a body. In debug builds it must also conform to the schema in `schemas/`.
+pub(crate) fn decode<E: Event + DeserializeOwned>(body: &[u8]) -> Result<E, InvalidMessage> {
+    let event = schema::decode::<E>(body)?;
+    debug_assert_eq!(schema::validate::<E>(body), Ok(()), "accepted against the schema");
     Ok(event)
 }

@@ -1,116 +1,121 @@
-//! What product services say: items come, change and go.
+//! Events of product services: items are created, changed and removed.
 
 use std::collections::HashMap;
 
-use daegi_domain::{ItemChanged, ItemId, ItemNews, LogPosition, Said, Topic};
-use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
+use daegi_domain::{ItemChanged, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Topic};
+use daegi_kafka::{
+    InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater,
+};
 use daegi_runtime::Clock;
 use daegi_store::SharedStore;
 
 use crate::ConsumerDeps;
-use crate::error::{Refusal, missing, read};
-use crate::replay::ReplayNotes;
+use crate::error::{InvalidMessage, decode, retry_later};
+use crate::replay::ReplayRecord;
 
-/// The header of a tombstone that says which version took the item out.
-const VERSION: &str = "version";
+/// The header of a tombstone with the version that removed the item.
+const VERSION_HEADER: &str = "version";
 
-/// Keeps the store's items as product services say they are.
+/// Applies item events to the store.
 #[derive(Debug)]
-pub struct Items {
+pub struct ItemHandler {
     store: SharedStore,
     clock: Clock,
-    notes: ReplayNotes,
+    replay_record: ReplayRecord,
 }
 
-impl Items {
-    /// Items of this store.
+impl ItemHandler {
+    /// A handler of this store.
     #[must_use]
     pub fn new(deps: &ConsumerDeps) -> Self {
-        let notes = ReplayNotes::new(deps.store.clone(), Topic::ItemChanged);
-        Self { store: deps.store.clone(), clock: deps.clock.clone(), notes }
+        let replay_record = ReplayRecord::new(deps.store.clone(), Topic::ItemChanged);
+        Self { store: deps.store.clone(), clock: deps.clock.clone(), replay_record }
     }
 }
 
-impl Effect for Items {
+impl MessageHandler for ItemHandler {
     const TOPIC: Topic = Topic::ItemChanged;
 
-    type Meaning = ItemNews;
+    type Command = ItemUpdate;
 
-    fn read(&self, message: &Incoming<'_>) -> Result<ItemNews, Poison> {
-        Ok(news(message)?)
+    fn decode(&self, message: &InboundMessage<'_>) -> Result<ItemUpdate, Poison> {
+        Ok(item_update(message)?)
     }
 
-    /// An older version than the stored one changes nothing; that is an effect, too.
-    async fn apply(&self, news: &[ItemNews]) -> Result<(), Halt> {
-        let applied = self.store.apply_news(&newest(news), self.clock.now_ms()).await;
-        applied.map(drop).map_err(|error| Halt { done: 0, missing: missing(&error) })
+    /// Applies item updates. One that is older than the stored version changes nothing and counts
+    /// as applied.
+    async fn apply(&self, updates: &[ItemUpdate]) -> Result<(), PartialFailure> {
+        let applied = self.store.apply_item_updates(&coalesce(updates), self.clock.now_ms()).await;
+        applied.map(drop).map_err(|error| PartialFailure { applied: 0, cause: retry_later(&error) })
     }
 
-    async fn standing(&self, partition: i32) -> Result<Standing, Missing> {
-        self.notes.standing(partition).await
+    async fn replay_progress(&self, partition: i32) -> Result<ReplayProgress, RetryLater> {
+        self.replay_record.replay_progress(partition).await
     }
 
-    async fn begin(&self, partition: i32) -> Result<(), Missing> {
-        self.notes.begin(partition).await
+    async fn begin_replay(&self, partition: i32) -> Result<(), RetryLater> {
+        self.replay_record.begin_replay(partition).await
     }
 
-    async fn end(&self, partition: i32) -> Result<(), Missing> {
-        self.notes.end(partition).await
+    async fn complete_replay(&self, partition: i32) -> Result<(), RetryLater> {
+        self.replay_record.complete_replay(partition).await
     }
 }
 
-/// Of the changes of an item that follow each other without a removal only the newest counts, so
-/// the others need not trouble the store: during a sale that is nearly all of them.
-fn newest(news: &[ItemNews]) -> Vec<ItemNews> {
-    let mut counts = vec![true; news.len()];
+/// Drops all changes of an item but the newest of each run without a removal. During a sale that
+/// drops nearly all of them.
+fn coalesce(updates: &[ItemUpdate]) -> Vec<ItemUpdate> {
+    let mut keeps = vec![true; updates.len()];
     let mut last: HashMap<&ItemId, (usize, Option<u64>)> = HashMap::new();
-    for (index, one) in news.iter().enumerate() {
-        match &one.said {
-            Said::Gone { id, .. } => {
+    for (index, one) in updates.iter().enumerate() {
+        match &one.kind {
+            ItemUpdateKind::Remove { id, .. } => {
                 last.remove(id);
             }
-            Said::Changed(change) => match last.get_mut(&change.id) {
+            ItemUpdateKind::Upsert(change) => match last.get_mut(&change.id) {
                 Some((before, version)) if change.version > *version => {
-                    counts[*before] = false;
+                    keeps[*before] = false;
                     (*before, *version) = (index, change.version);
                 }
-                Some(_) => counts[index] = false,
+                Some(_) => keeps[index] = false,
                 None => {
                     last.insert(&change.id, (index, change.version));
                 }
             },
         }
     }
-    news.iter().zip(counts).filter(|(_, counts)| *counts).map(|(news, _)| news.clone()).collect()
+    let kept = updates.iter().zip(keeps).filter(|(_, keeps)| *keeps);
+    kept.map(|(update, _)| update.clone()).collect()
 }
 
-fn news(message: &Incoming<'_>) -> Result<ItemNews, Refusal> {
-    let said = match message.body {
-        Some(body) => changed(read(body)?),
-        None => gone(message)?,
+fn item_update(message: &InboundMessage<'_>) -> Result<ItemUpdate, InvalidMessage> {
+    let kind = match message.body {
+        Some(body) => changed(decode(body)?),
+        None => removal(message)?,
     };
     let offset = u64::try_from(message.offset).unwrap_or(0);
-    Ok(ItemNews { said, read: LogPosition { offset, at: message.at } })
+    Ok(ItemUpdate { kind, position: LogPosition { offset, at: message.at } })
 }
 
-fn changed(event: ItemChanged) -> Said {
+fn changed(event: ItemChanged) -> ItemUpdateKind {
     if event.is_waiting_queue_target_item {
-        Said::Changed(event.change())
+        ItemUpdateKind::Upsert(event.change())
     } else {
-        Said::Gone { id: event.item_id, version: Some(event.version) }
+        ItemUpdateKind::Remove { id: event.item_id, version: Some(event.version) }
     }
 }
 
-/// A tombstone takes the item of its key out. With a `version` header it counts only if it is
-/// newer than what is stored, like any other change; without one, unless it was read before.
-fn gone(message: &Incoming<'_>) -> Result<Said, Refusal> {
+/// Decodes a tombstone, which removes the item of its key. With a `version` header it applies only
+/// if it is newer than the stored version, like any other change; without one, unless it was read
+/// before.
+fn removal(message: &InboundMessage<'_>) -> Result<ItemUpdateKind, InvalidMessage> {
     let key = message.key.and_then(|key| std::str::from_utf8(key).ok());
-    let id = ItemId::parse(key.ok_or(Refusal::NoKey)?)?;
-    let version = match message.header(VERSION) {
-        Some(text) => Some(text.parse().map_err(|_| Refusal::Version)?),
+    let id = ItemId::parse(key.ok_or(InvalidMessage::NoKey)?)?;
+    let version = match message.header(VERSION_HEADER) {
+        Some(text) => Some(text.parse().map_err(|_| InvalidMessage::Version)?),
         None => None,
     };
-    Ok(Said::Gone { id, version })
+    Ok(ItemUpdateKind::Remove { id, version })
 }
 
 #[cfg(test)]
@@ -119,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn changed(id: &str, version: u64) -> Said {
-        Said::Changed(daegi_domain::ItemChange {
+    fn changed(id: &str, version: u64) -> ItemUpdateKind {
+        ItemUpdateKind::Upsert(daegi_domain::ItemChange {
             id: ItemId::parse(id).unwrap(),
             name: ItemName::parse("Friday 8 pm").unwrap(),
             stock: 1,
@@ -131,21 +136,23 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_change_before_a_removal_counts() {
-        let gone = || Said::Gone { id: ItemId::parse("a").unwrap(), version: None };
-        let said = [
+    fn only_the_newest_change_before_a_removal_is_kept() {
+        let gone = || ItemUpdateKind::Remove { id: ItemId::parse("a").unwrap(), version: None };
+        let kinds = [
             changed("a", 1), // older than the next
             changed("a", 3),
             changed("b", 7),
             changed("a", 2), // older than the last
             gone(),
-            changed("a", 3), // whether it counts is for the store to say
+            changed("a", 3), // the store decides whether it applies
             changed("b", 7), // a repeat
         ];
         let at = |offset| LogPosition { offset, at: 0 };
-        let news = said.into_iter().zip(0..).map(|(said, n)| ItemNews { said, read: at(n) });
-        let news: Vec<_> = news.collect();
-        let offsets: Vec<_> = newest(&news).iter().map(|news| news.read.offset).collect();
+        let updates =
+            kinds.into_iter().zip(0..).map(|(kind, n)| ItemUpdate { kind, position: at(n) });
+        let updates: Vec<_> = updates.collect();
+        let offsets: Vec<_> =
+            coalesce(&updates).iter().map(|update| update.position.offset).collect();
         assert_eq!(offsets, [1, 2, 4, 5]);
     }
 }

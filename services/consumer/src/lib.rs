@@ -1,89 +1,97 @@
-//! The consumer: reads what product and order services say into the store.
+//! The consumer: applies the events of product and order services to the store.
 //!
-//! A pod of its own, so that product traffic never shares a process with people's traffic. The
-//! crate promises:
+//! It runs as a separate process, so that product traffic never shares a process with user traffic. The
+//! crate guarantees:
 //!
-//! - **Nothing is skipped**: the store away means waiting, never a lost or a dead message.
-//! - **Repeats are harmless**: an item's version and a ticket's end are checked in the store.
+//! - **No event is skipped**: while the store is unavailable events are retried, never dropped or
+//!   dead-lettered.
+//! - **Repeats are harmless**: the store checks an item's version and a ticket's end.
 //!
-//! With Kafka off nobody says anything: the consumer answers for its health and waits. Items are
-//! then changed by hand, through the admin API of the scheduler.
+//! With Kafka off the consumer only serves health. Items are then changed through the admin API of the
+//! scheduler.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`items`] | what product services say |
-//! | [`orders`] | what order services say |
-//! | [`ends`] | tickets that ended before the store lost data, from daegi's own `token.closed` |
-//! | `replay` | notes in the store on how far a topic was read |
-//! | `presence` | tells operators how far it is behind |
-//! | [`error`] | why it could not, and whether waiting helps |
+//! | [`items`] | events of product services |
+//! | [`orders`] | events of order services |
+//! | [`ended_tickets`] | tickets that ended before the store lost data, from daegi's own `token.closed` |
+//! | `replay` | the replay progress of each topic partition, in the store |
+//! | `heartbeat` | reports the lag to operators |
+//! | [`error`] | why an event cannot be applied, and whether a retry helps |
 
-pub mod ends;
+pub mod ended_tickets;
 pub mod error;
+mod heartbeat;
 pub mod items;
 pub mod orders;
-mod presence;
 mod replay;
 
-use std::pin::pin;
-
+use ::metrics::gauge;
+use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
 use daegi_domain::{TicketKeys, Topic};
-use daegi_kafka::{Consumer, Source};
-use daegi_runtime::health::Part;
-use daegi_runtime::http::{Limits, guarded, serve};
-use daegi_runtime::{Clock, Config, Health, Shutdown};
-use daegi_store::{SharedStore, clock_skew};
-use metrics::gauge;
-use tokio::net::TcpListener;
+use daegi_kafka::{Consumer, ConsumerConfig, metrics};
+use daegi_runtime::health::Component;
+use daegi_runtime::http::HttpService;
+use daegi_runtime::{Clock, Config, Shutdown};
+use daegi_store::SharedStore;
 
-pub use ends::Ends;
+pub use daegi_bootstrap::Listeners;
+pub use ended_tickets::EndedTicketHandler;
 pub use error::Error;
-pub use items::Items;
-pub use orders::Orders;
+pub use items::ItemHandler;
+pub use orders::OrderHandler;
 
-/// What a consumer works with.
+/// The name of the component in readiness and logs.
+const COMPONENT: &str = "consumer";
+
+/// The dependencies of a consumer.
 #[derive(Clone)]
 pub struct ConsumerDeps {
-    /// Where the lines live.
+    /// The store.
     pub store: SharedStore,
-    /// Verify the tokens that order services send back.
+    /// Verifies the tokens that order services send back.
     pub ticket_keys: TicketKeys,
-    /// Tells the store the time.
+    /// The time of store calls.
     pub clock: Clock,
-    /// Ready once it reads, or at once where there is nothing to read.
-    pub health: Part,
+    /// Set to ready when the consumers are started, or immediately without Kafka.
+    pub health: Component,
 }
 
-/// What a configuration says is to be read, if anything.
+/// Returns what the configuration consumes; `None` if Kafka is off.
 #[must_use]
-pub fn source(config: &Config) -> Option<Source> {
-    Some(Source {
+pub fn consumer_config(config: &Config) -> Option<ConsumerConfig> {
+    Some(ConsumerConfig {
         brokers: config.kafka.brokers()?.to_owned(),
         topics: config.topics.clone(),
         group: config.consumer_group.clone(),
     })
 }
 
-/// Starts to read, if there is anything to read.
+/// Starts the consumers, if Kafka is on.
 ///
 /// # Errors
-/// If librdkafka refuses the brokers' addresses. Brokers that are away are waited for.
-pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) -> Result<(), Error> {
+/// If librdkafka rejects the broker addresses. Unreachable brokers are waited for.
+pub fn start(
+    config: Option<ConsumerConfig>,
+    deps: ConsumerDeps,
+    shutdown: &Shutdown,
+) -> Result<(), Error> {
+    metrics::describe();
     let health = deps.health.clone();
-    if let Some(source) = source {
-        let items = Consumer::new(source.clone(), Items::new(&deps))?;
-        let orders = Consumer::new(source.clone(), Orders::new(&deps))?;
-        let ends = Consumer::new(source, Ends::new(&deps))?;
-        let telling = presence::tell(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
-        shutdown.spawn_until_stopped("presence", telling);
+    if let Some(config) = config {
+        let items = Consumer::new(config.clone(), ItemHandler::new(&deps))?;
+        let orders = Consumer::new(config.clone(), OrderHandler::new(&deps))?;
+        let ends = Consumer::new(config, EndedTicketHandler::new(&deps))?;
+        let heartbeats = heartbeat::run(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
+        shutdown.spawn_until_stopped("heartbeat", heartbeats);
         shutdown.spawn("items", items.run(shutdown.token().clone()));
         shutdown.spawn("orders", orders.run(shutdown.token().clone()));
         shutdown.spawn("ends", ends.run(shutdown.token().clone()));
     } else {
-        tracing::info!("kafka is off, no events are read");
-        // None can be told from nobody reads.
-        for topic in Topic::IN {
-            gauge!(daegi_kafka::meters::LAG, "topic" => topic.event_type()).set(0);
+        tracing::info!("kafka is off, no events are consumed");
+        // Registered at 0, so that a query can tell 0 from absent.
+        for topic in Topic::INBOUND {
+            gauge!(metrics::LAG, "topic" => topic.event_type()).set(0);
         }
     }
     health.set_ready();
@@ -93,25 +101,17 @@ pub fn start(source: Option<Source>, deps: ConsumerDeps, shutdown: &Shutdown) ->
 /// Runs one replica until the shutdown.
 ///
 /// # Errors
-/// If the brokers' addresses are wrong or the store cannot be used. What is merely away is waited
-/// for.
-pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
-    let health = Health::new(&shutdown);
-    let part = health.part("consumer");
-    let router = guarded(health.router());
-    let mut serving = pin!(serve(listener, router, Limits::from(&config), shutdown.clone()));
-    let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let (partitions, limits) = (config.partitions.into(), config.store_limits);
-    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
-    let store = tokio::select! {
-        store = opening => store?,
-        () = &mut serving => return Ok(()),
+/// If the broker addresses are wrong or the store cannot be used. An unreachable store or broker is
+/// waited for.
+pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
+    let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;
+    let Some(ServiceContext { store, clock, health, mut server, .. }) = opened else {
+        return Ok(());
     };
-    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
-    shutdown.spawn_until_stopped("clock skew", watching);
     let ticket_keys = config.secrets.ticket_keys.clone();
-    let deps = ConsumerDeps { store, ticket_keys, clock: Clock::system(), health: part };
-    start(source(&config), deps, &shutdown)?;
-    serving.await;
+    let deps = ConsumerDeps { store, ticket_keys, clock, health: health.component(COMPONENT) };
+    start(consumer_config(&config), deps, &shutdown)?;
+    server.replace(Services { public: None, internal: HttpService::new(health.router()) });
+    server.run().await;
     Ok(())
 }

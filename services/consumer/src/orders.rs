@@ -1,127 +1,133 @@
-//! What order services say: orders end, and slots become free.
+//! Events of order services: a closed order ends an entry.
 
 use std::collections::HashSet;
 
 use daegi_domain::{EndReason, Millis, OrderClosed, Ticket, TicketKeys, Topic};
-use daegi_kafka::{Effect, Halt, Incoming, Missing, Poison, Standing};
+use daegi_kafka::{
+    InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater,
+};
 use daegi_runtime::Clock;
-use daegi_store::{Closing, SharedStore};
+use daegi_store::{EndOutcome, SharedStore};
 use futures_util::future::join_all;
 
 use crate::ConsumerDeps;
-use crate::error::{Refusal, missing, read};
+use crate::error::{InvalidMessage, decode, retry_later};
 
-/// How long after an order its item may be expected back from the product services' log. An item
-/// that was made by hand never comes, and must not hold up the orders of others for longer.
-pub(crate) const ITEM_COMES_BACK: Millis = 60_000;
+/// How long after an order its lost item may be restored by a replay of the product topic. An item
+/// that an operator created is never restored, and must not hold the orders of others longer.
+pub(crate) const ITEM_RECOVERY_WINDOW_MS: Millis = 60_000;
 
-/// How many orders are closed at once.
-const ABREAST: usize = 64;
+/// Orders that are applied concurrently.
+const MAX_CONCURRENT: usize = 64;
 
-/// Frees the slots of people whose orders have ended.
-pub struct Orders {
+/// Ends the entries of closed orders.
+pub struct OrderHandler {
     store: SharedStore,
     ticket_keys: TicketKeys,
     clock: Clock,
 }
 
-/// How a person's order ended.
+/// A closed order.
 #[derive(Debug)]
-pub struct Closed {
+pub struct ClosedOrder {
     ticket: Ticket,
     reason: EndReason,
-    /// When that was written to the log, by the producer's clock; no later than the consumer read it,
-    /// because a timestamp in the future would hold the partition until then.
+    /// Timestamp of the record, by the producer's clock, but not later than it was read, because a
+    /// timestamp in the future would hold the partition until then.
     at: Millis,
 }
 
-impl Orders {
-    /// Orders of people in this store.
+impl OrderHandler {
+    /// A handler of this store.
     #[must_use]
     pub fn new(deps: &ConsumerDeps) -> Self {
         let (store, clock) = (deps.store.clone(), deps.clock.clone());
         Self { store, ticket_keys: deps.ticket_keys.clone(), clock }
     }
 
-    fn closed(&self, message: &Incoming<'_>) -> Result<Closed, Refusal> {
-        let body = message.body.ok_or(Refusal::NoBody)?;
-        let event: OrderClosed = read(body)?;
+    fn closed(&self, message: &InboundMessage<'_>) -> Result<ClosedOrder, InvalidMessage> {
+        let body = message.body.ok_or(InvalidMessage::NoBody)?;
+        let event: OrderClosed = decode(body)?;
         let ticket = self.ticket_keys.verify(&event.item_id, &event.token)?;
         if ticket.user != event.user_id {
-            return Err(Refusal::OtherUser);
+            return Err(InvalidMessage::OtherUser);
         }
         let at = message.at.min(self.clock.now_ms());
-        Ok(Closed { ticket, reason: event.outcome.into(), at })
+        Ok(ClosedOrder { ticket, reason: event.outcome.into(), at })
     }
 
-    /// A ticket that has ended already stays as it ended, and one that is too old counts as ended. One of an item that the store lost would
-    /// live again when the item is back, so its end waits for that.
-    async fn free(&self, Closed { ticket, reason, at }: &Closed) -> Result<(), Missing> {
+    /// Ends the entry of an order. A ticket that has ended keeps its end reason, and one that is
+    /// too old counts as ended. A ticket of a lost item would live again after the item is
+    /// restored, so its end is retried until then.
+    async fn end_entry(
+        &self,
+        ClosedOrder { ticket, reason, at }: &ClosedOrder,
+    ) -> Result<(), RetryLater> {
         let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
         if self.ticket_keys.is_too_old(number, now) {
             return Ok(());
         }
-        let freed = self.store.complete(item, &ticket.user, number, *reason, now).await;
-        match freed.map_err(|error| missing(&error))? {
-            Closing::Forgotten if now < at + ITEM_COMES_BACK => {
-                Err(Missing(format!("the store has lost item {item}")))
+        let ended = self.store.complete(item, &ticket.user, number, *reason, now).await;
+        match ended.map_err(|error| retry_later(&error))? {
+            EndOutcome::ItemUnknown if now < at + ITEM_RECOVERY_WINDOW_MS => {
+                Err(RetryLater(format!("the store has lost item {item}")))
             }
-            Closing::Done | Closing::Over | Closing::Forgotten => Ok(()),
+            EndOutcome::Ended | EndOutcome::AlreadyEnded | EndOutcome::ItemUnknown => Ok(()),
         }
     }
 }
 
-impl Effect for Orders {
+impl MessageHandler for OrderHandler {
     const TOPIC: Topic = Topic::OrderClosed;
 
-    type Meaning = Closed;
+    type Command = ClosedOrder;
 
-    fn read(&self, message: &Incoming<'_>) -> Result<Closed, Poison> {
+    fn decode(&self, message: &InboundMessage<'_>) -> Result<ClosedOrder, Poison> {
         Ok(self.closed(message)?)
     }
 
-    async fn apply(&self, orders: &[Closed]) -> Result<(), Halt> {
-        let mut done = 0;
-        for orders in waves(orders) {
-            for freed in join_all(orders.iter().map(|order| self.free(order))).await {
-                freed.map_err(|missing| Halt { done, missing })?;
-                done += 1;
+    async fn apply(&self, orders: &[ClosedOrder]) -> Result<(), PartialFailure> {
+        let mut applied = 0;
+        for orders in without_duplicates(orders) {
+            for ended in join_all(orders.iter().map(|order| self.end_entry(order))).await {
+                ended.map_err(|cause| PartialFailure { applied, cause })?;
+                applied += 1;
             }
         }
         Ok(())
     }
 
-    /// Orders end once; what they did is not theirs to bring back.
-    async fn standing(&self, _: i32) -> Result<Standing, Missing> {
-        Ok(Standing::Whole)
+    /// Orders are not replayed, because an entry ends only once.
+    async fn replay_progress(&self, _: i32) -> Result<ReplayProgress, RetryLater> {
+        Ok(ReplayProgress::Complete)
     }
 
-    async fn begin(&self, _: i32) -> Result<(), Missing> {
+    async fn begin_replay(&self, _: i32) -> Result<(), RetryLater> {
         Ok(())
     }
 
-    async fn end(&self, _: i32) -> Result<(), Missing> {
+    async fn complete_replay(&self, _: i32) -> Result<(), RetryLater> {
         Ok(())
     }
 }
 
-/// Cuts orders into runs in which nobody comes twice: of two ends of one ticket the first counts,
-/// so they must not go side by side.
-fn waves(mut orders: &[Closed]) -> Vec<&[Closed]> {
-    let mut waves = Vec::new();
+/// Splits orders into runs without a repeated ticket: of two ends of one ticket the first applies,
+/// so they must not run concurrently.
+fn without_duplicates(mut orders: &[ClosedOrder]) -> Vec<&[ClosedOrder]> {
+    let mut runs = Vec::new();
     while !orders.is_empty() {
         let mut tickets = HashSet::new();
-        let candidates = orders.iter().take(ABREAST).map(|order| &order.ticket);
+        let candidates = orders.iter().take(MAX_CONCURRENT).map(|order| &order.ticket);
         let length = candidates.take_while(|ticket| tickets.insert(*ticket)).count();
-        let (wave, rest) = orders.split_at(length);
-        waves.push(wave);
+        let (run, rest) = orders.split_at(length);
+        runs.push(run);
         orders = rest;
     }
-    waves
+    runs
 }
 
-impl std::fmt::Debug for Orders {
+impl std::fmt::Debug for OrderHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Orders").field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("OrderHandler").field("store", &self.store).finish_non_exhaustive()
     }
 }

@@ -1,41 +1,45 @@
-//! Notes in the store on how far a topic was read. They are lost with the data that they vouch for.
+//! The replay progress of topic partitions, in the store. It is lost together with the data it
+//! describes.
 
 use daegi_domain::Topic;
-use daegi_kafka::{Missing, Standing};
-use daegi_store::{Catalogue, SharedStore};
+use daegi_kafka::{ReplayProgress, RetryLater};
+use daegi_store::{ReplayState, SharedStore};
 
-use crate::error::missing;
+use crate::error::retry_later;
 
-/// The notes on one topic.
+/// The replay progress of one topic.
 #[derive(Debug)]
-pub(crate) struct ReplayNotes {
+pub(crate) struct ReplayRecord {
     store: SharedStore,
     topic: Topic,
 }
 
-impl ReplayNotes {
+impl ReplayRecord {
     pub(crate) fn new(store: SharedStore, topic: Topic) -> Self {
         Self { store, topic }
     }
 
-    pub(crate) async fn standing(&self, partition: i32) -> Result<Standing, Missing> {
-        let known = self.store.catalogue(&self.log(partition)).await;
-        Ok(match known.map_err(|error| missing(&error))? {
-            Catalogue::Unread => Standing::Lost,
-            Catalogue::Reading => Standing::Partly,
-            Catalogue::Read => Standing::Whole,
+    pub(crate) async fn replay_progress(
+        &self,
+        partition: i32,
+    ) -> Result<ReplayProgress, RetryLater> {
+        let known = self.store.replay_state(&self.log(partition)).await;
+        Ok(match known.map_err(|error| retry_later(&error))? {
+            ReplayState::NotStarted => ReplayProgress::NotStarted,
+            ReplayState::InProgress => ReplayProgress::InProgress,
+            ReplayState::Complete => ReplayProgress::Complete,
         })
     }
 
-    pub(crate) async fn begin(&self, partition: i32) -> Result<(), Missing> {
-        let begun = self.store.begin_catalogue(&self.log(partition)).await;
-        begun.map_err(|error| missing(&error))
+    pub(crate) async fn begin_replay(&self, partition: i32) -> Result<(), RetryLater> {
+        let started = self.store.begin_replay(&self.log(partition)).await;
+        started.map_err(|error| retry_later(&error))
     }
 
-    pub(crate) async fn end(&self, partition: i32) -> Result<(), Missing> {
-        let noted = self.store.end_catalogue(&self.log(partition)).await;
-        if noted.map_err(|error| missing(&error))? {
-            tracing::debug!(topic = %self.topic, partition, "read to its end");
+    pub(crate) async fn complete_replay(&self, partition: i32) -> Result<(), RetryLater> {
+        let recorded = self.store.complete_replay(&self.log(partition)).await;
+        if recorded.map_err(|error| retry_later(&error))? {
+            tracing::debug!(topic = %self.topic, partition, "topic partition replayed to its end");
         }
         Ok(())
     }

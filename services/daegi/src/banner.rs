@@ -1,5 +1,4 @@
-//! What a person is told who has just started it: where it is, and commands to copy that need
-//! nothing but a shell and curl.
+//! The text printed at the start: addresses, and example commands that need only a shell and curl.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,21 +15,22 @@ pub struct Banner {
     store: String,
     public: String,
     internal: String,
-    /// The token if it was made up, else the variable it came from.
+    /// The generated admin token, or the name of its variable.
     bearer: String,
-    /// Where events go, unless they go nowhere.
+    /// `None` if Kafka is off.
     brokers: Option<String>,
     topics: Topics,
     generated: Vec<&'static str>,
-    outlived: bool,
-    /// An item to try.
+    /// Whether lines outlive this process.
+    store_is_durable: bool,
+    /// The item of the example commands.
     pub item: Option<ItemId>,
-    /// Where the order service of the demo takes orders, if there is a demo.
-    pub order_desk: Option<String>,
+    /// The order service of the demo; `None` without `--demo`.
+    pub orders_url: Option<String>,
 }
 
 impl Banner {
-    /// For these listeners; the item to try is known once the store is.
+    /// Creates the banner. `item` is set later, when the store is open.
     #[must_use]
     pub fn new(config: &Config, listeners: &Listeners) -> Self {
         let secrets = &config.secrets;
@@ -40,16 +40,16 @@ impl Banner {
             "$DAEGI_ADMIN_TOKEN".to_owned()
         };
         Self {
-            store: config.store.shown(),
+            store: config.store.redacted(),
             public: url(&listeners.public, config.public_addr),
             internal: url(&listeners.internal, config.internal_addr),
             bearer,
             brokers: config.kafka.brokers().map(ToOwned::to_owned),
             topics: config.topics.clone(),
             generated: secrets.generated.clone(),
-            outlived: config.store != StoreConfig::Memory,
+            store_is_durable: config.store != StoreConfig::Memory,
             item: None,
-            order_desk: None,
+            orders_url: None,
         }
     }
 
@@ -64,14 +64,14 @@ impl Banner {
         if self.generated.contains(&"admin-token") {
             writeln!(f, "  admin token   {}  (made up for this run)", self.bearer)?;
         }
-        if !self.outlived {
+        if !self.store_is_durable {
             writeln!(
                 f,
                 "\n  a restart forgets every item, line, ticket and change made here: the store is"
             )?;
             writeln!(f, "  this process's memory. Set --store=redis://host:port to keep them.")?;
         }
-        if self.outlived && !self.generated.is_empty() {
+        if self.store_is_durable && !self.generated.is_empty() {
             let secrets = self.generated.join(", ");
             writeln!(f, "\n  warning: generated {secrets}: tokens end with this process,")?;
             writeln!(f, "  while the lines in {} stay. Set them to keep both.", self.store)?;
@@ -84,8 +84,8 @@ impl Banner {
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
         writeln!(f, "  people        {public}  (API: {public}/docs)")?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
-        if let Some(desk) = &self.order_desk {
-            writeln!(f, "  orders        {desk}/orders  (the order service of the demo)")?;
+        if let Some(orders_url) = &self.orders_url {
+            writeln!(f, "  orders        {orders_url}/orders  (the order service of the demo)")?;
         }
         writeln!(f, "  store         {store}")?;
         writeln!(f, "  kafka         {}", self.brokers.as_deref().unwrap_or("off"))?;
@@ -93,21 +93,20 @@ impl Banner {
         self.pages(f)
     }
 
-    /// What to open in a browser. A token that was made up for this run is part of the address,
-    /// behind the `#`, so that one click is enough.
+    /// Pages to open in a browser. A generated admin token is in the fragment of the URL, so that one click signs in.
     fn pages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { public, internal, bearer, .. } = self;
-        let is_made_up = self.generated.contains(&"admin-token");
-        let token = if is_made_up { format!("#token={bearer}") } else { String::new() };
+        let is_generated = self.generated.contains(&"admin-token");
+        let token = if is_generated { format!("#token={bearer}") } else { String::new() };
         writeln!(f, "\n  open in a browser:\n")?;
-        if self.order_desk.is_some() {
+        if self.orders_url.is_some() {
             writeln!(f, "  a shop behind the line   {public}/shop")?;
         }
         writeln!(f, "  the line                 {public}/wait/{}", self.item())?;
         writeln!(f, "  the operator's console   {internal}/admin/{token}")
     }
 
-    fn join_and_ask(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn join_and_poll_example(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = self.line();
         writeln!(f, "\n  join the line and keep the token:\n")?;
         writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
@@ -125,7 +124,7 @@ impl Banner {
         writeln!(f, "  {}/internal/v1/item/{}/entry/verify", self.internal, self.item())
     }
 
-    fn let_in_fewer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn quota_example(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { internal, bearer, .. } = self;
         writeln!(f, "\n  let in three per tick instead; 0 pauses:\n")?;
         writeln!(f, "curl -s -X PUT -H \"authorization: Bearer {bearer}\" \\")?;
@@ -135,16 +134,16 @@ impl Banner {
         )
     }
 
-    /// How to be one of the crowd, and what is about to be seen.
-    fn demo(&self, f: &mut fmt::Formatter<'_>, desk: &str) -> fmt::Result {
+    /// How to join the line of the demo, and what the demo shows.
+    fn demo(&self, f: &mut fmt::Formatter<'_>, orders_url: &str) -> fmt::Result {
         let item = self.item();
-        self.join_and_ask(f)?;
+        self.join_and_poll_example(f)?;
         writeln!(f, "\n  buy with the pass; a second time answers the same order:\n")?;
         writeln!(f, "PASS=$(curl -s \"{}/$TOKEN\" \\", self.line())?;
         writeln!(f, r#"  | sed 's/.*"pass":"\([^"]*\)".*/\1/')"#)?;
         writeln!(f, "curl -s -H \"authorization: Bearer $PASS\" \\")?;
         writeln!(f, "  -H 'content-type: application/json' -d '{{\"itemId\":\"{item}\"}}' \\")?;
-        writeln!(f, "  {desk}/orders")?;
+        writeln!(f, "  {orders_url}/orders")?;
         writeln!(
             f,
             "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets"
@@ -164,18 +163,17 @@ impl Banner {
 impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.addresses(f)?;
-        if let Some(desk) = &self.order_desk {
-            return self.demo(f, desk);
+        if let Some(orders_url) = &self.orders_url {
+            return self.demo(f, orders_url);
         }
-        self.join_and_ask(f)?;
+        self.join_and_poll_example(f)?;
         self.verify(f)?;
         self.events(f)?;
-        self.let_in_fewer(f)
+        self.quota_example(f)
     }
 }
 
-/// The address a person on this machine can open: "everywhere" is localhost from here. The
-/// listener knows the port where the configuration said "any".
+/// The URL of a listener on this machine. An unspecified address becomes `localhost`, and port 0 the bound port.
 pub(crate) fn url(listener: &TcpListener, configured: SocketAddr) -> String {
     let address = listener.local_addr().unwrap_or(configured);
     if address.ip().is_unspecified() {

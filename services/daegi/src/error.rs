@@ -1,24 +1,24 @@
-use crate::circle;
+use daegi_storefront::demo;
 
-/// Why daegi cannot start. Once it runs, it waits for whatever it misses.
+/// Errors at the start. After the start, every role retries.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// One of the roles cannot.
+    /// A role cannot start.
     #[error(transparent)]
     Role(#[from] daegi_scheduler::Error),
-    /// The demo cannot.
+    /// The demo cannot start.
     #[error("--demo (DAEGI_DEMO)")]
-    Demo(#[from] circle::Error),
+    Demo(#[from] demo::Error),
 }
 
 impl Error {
-    /// Whether only another configuration can help.
+    /// Whether the configuration has to be changed; a restart does not help.
     #[must_use]
     pub fn is_misconfigured(&self) -> bool {
         match self {
             Self::Role(error) => error.is_misconfigured(),
-            Self::Demo(circle::Error::Kafka(_) | circle::Error::Orders(_)) => true,
-            Self::Demo(circle::Error::Listen(_)) => false,
+            Self::Demo(demo::Error::Kafka(_) | demo::Error::Orders(_)) => true,
+            Self::Demo(demo::Error::Listen(_)) => false,
         }
     }
 }

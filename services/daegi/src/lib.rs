@@ -1,61 +1,59 @@
-//! The whole waiting room in one process: nothing but composition.
+//! All roles in one process: api, scheduler and consumer share one store and two ports.
 //!
-//! All roles share one store and two ports. Without any configuration the store is memory, the
-//! broker is embedded, the secrets are made up and there is a demo item, so `cargo run --release` is a working waiting
-//! room that says how to try it.
+//! Without configuration the store is memory, the broker is embedded, the secrets are generated and
+//! one item exists, so that `cargo run --release` is a working waiting room. `--demo` adds the services of
+//! `examples/storefront`.
 //!
-//! | module | what lives there |
+//! | module | content |
 //! |---|---|
-//! | [`banner`] | what a person is told who has just started it |
-//! | [`demo`] | the item they find |
-//! | [`circle`] | what `--demo` adds: the services around a waiting room, and a crowd |
+//! | [`banner`] | addresses and example commands, printed at the start |
+//! | [`initial_item`] | the item that is created in an empty store |
 
 pub mod banner;
-pub mod circle;
-pub mod demo;
 mod error;
+pub mod initial_item;
 
 use std::io::Write;
 use std::pin::pin;
 
-use daegi_api::{Api, ApiDeps, ApiLimits, Behind};
+use daegi_api::{Api, ApiDeps, ApiLimits, SwappableRouters};
 use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
 use daegi_kafka::EmbeddedBroker;
-use daegi_neighbours::Kafka;
-use daegi_runtime::health::Part;
+use daegi_runtime::health::Component;
 use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig, Traces};
+use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig, Tracer};
 use daegi_scheduler::{SchedulerDeps, Seeds};
 use daegi_store::{SharedStore, clock_skew};
+use daegi_storefront::Kafka;
+use daegi_storefront::demo::{self, Demo};
 
 use banner::Banner;
-use circle::Circle;
 pub use daegi_api::Listeners;
 pub use error::Error;
 
-/// What a role answers at its start.
+/// The result of starting a role.
 type Started<T> = Result<T, daegi_scheduler::Error>;
 
 /// Runs every role until the shutdown.
 ///
 /// # Errors
-/// If the seed file is wrong or the store cannot be used. A store that is merely away is waited
-/// for, alive but not ready.
+/// If the seed file is invalid or the store cannot be used. If the store is unreachable, the process stays
+/// alive but not ready and retries.
 pub async fn run(
     mut config: Config,
     listeners: Listeners,
     shutdown: Shutdown,
 ) -> Result<(), Error> {
-    let seeds = Seeds::of(&config).map_err(daegi_scheduler::Error::from)?;
-    let _broker = embedded(&mut config)?;
+    let seeds = Seeds::from_config(&config).map_err(daegi_scheduler::Error::from)?;
+    let _broker = start_embedded_broker(&mut config)?;
     let health = Health::new(&shutdown);
     let parts = Parts::of(&health);
-    let behind = Behind::starting(&health);
+    let routers = SwappableRouters::health_only(&health);
     let mut banner = Banner::new(&config, &listeners);
-    let circle = neighbours(&config, &listeners).await?;
-    banner.order_desk = circle.as_ref().map(|circle| circle.order_desk.clone());
-    let mut serving = pin!(listeners.serve(&behind, Limits::from(&config), shutdown.clone()));
+    let demo = new_demo(&config, &listeners).await?;
+    banner.orders_url = demo.as_ref().map(|demo| demo.orders_url.clone());
+    let mut serving = pin!(listeners.serve(&routers, Limits::from(&config), shutdown.clone()));
     let (redis, hold) = (config.store.redis(), config.recovery_hold);
     let (partitions, limits) = (config.partitions.into(), config.store_limits);
     let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
@@ -66,34 +64,34 @@ pub async fn run(
     let clock = Clock::system();
     let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
     shutdown.spawn_until_stopped("clock skew", watching);
-    banner.item = stock_up(&config, &store, &seeds, &clock).await?;
+    banner.item = create_initial_items(&config, &store, &seeds, &clock).await?;
     warn_of_generated_secrets(&config);
     let mut api = start(&config, store, clock, parts, &shutdown)?;
-    let Some(circle) = circle else {
-        behind.open(api, &health);
-        welcome(&banner);
+    let Some(demo) = demo else {
+        routers.serve(api, &health);
+        print_banner(&banner);
         serving.await;
         return Ok(());
     };
-    api.public = api.public.merge(circle.shop().router());
-    behind.open(api, &health);
-    welcome(&banner);
-    let (view, neighbours) = circle.start(&shutdown);
-    view.narrate(&shutdown);
-    tokio::join!(serving, neighbours.gone());
+    api.public = api.public.merge(demo.shop().router());
+    routers.serve(api, &health);
+    print_banner(&banner);
+    let (handles, tasks) = demo.start(&shutdown);
+    handles.narrate(&shutdown);
+    tokio::join!(serving, tasks.join());
     Ok(())
 }
 
-/// The neighbours of the demo, if it is asked for.
-async fn neighbours(config: &Config, listeners: &Listeners) -> Result<Option<Circle>, Error> {
+/// The services of the demo if `--demo` is set.
+async fn new_demo(config: &Config, listeners: &Listeners) -> Result<Option<Demo>, Error> {
     let Some(brokers) = config.kafka.brokers().filter(|_| config.demo) else { return Ok(None) };
     let kafka = Kafka { brokers: brokers.to_owned(), topics: config.topics.clone() };
     let api = banner::url(&listeners.public, config.public_addr);
-    Ok(Some(Circle::new(kafka, &api, circle::plan()).await?))
+    Ok(Some(Demo::new(kafka, &api, demo::sale_plan()).await?))
 }
 
-/// Starts the embedded broker if it is asked for; from then on it is one like any other.
-fn embedded(config: &mut Config) -> Started<Option<EmbeddedBroker>> {
+/// Starts the embedded broker if it is configured, and configures the roles to use it.
+fn start_embedded_broker(config: &mut Config) -> Started<Option<EmbeddedBroker>> {
     if config.kafka != KafkaConfig::Embedded {
         return Ok(None);
     }
@@ -102,21 +100,25 @@ fn embedded(config: &mut Config) -> Started<Option<EmbeddedBroker>> {
     Ok(Some(broker))
 }
 
-/// Each role's part of the readiness.
+/// The health component of each role.
 struct Parts {
-    api: Part,
-    scheduler: Part,
-    consumer: Part,
+    api: Component,
+    scheduler: Component,
+    consumer: Component,
 }
 
 impl Parts {
     fn of(health: &Health) -> Self {
-        let part = |name| health.part(name);
-        Self { api: part("api"), scheduler: part("scheduler"), consumer: part("consumer") }
+        let component = |name| health.component(name);
+        Self {
+            api: component("api"),
+            scheduler: component("scheduler"),
+            consumer: component("consumer"),
+        }
     }
 }
 
-/// Starts the roles and puts their routers together.
+/// Starts all roles and merges their routers.
 fn start(
     config: &Config,
     store: SharedStore,
@@ -124,14 +126,14 @@ fn start(
     parts: Parts,
     shutdown: &Shutdown,
 ) -> Started<Api> {
-    let traces = Traces::start(config, shutdown);
+    let tracer = Tracer::start(config, shutdown);
     let api = ApiDeps {
         store: store.clone(),
         ticket_keys: config.secrets.ticket_keys.clone(),
         pass_keys: config.secrets.pass_keys.clone(),
         clock: clock.clone(),
         limits: ApiLimits::from(config),
-        traces: traces.clone(),
+        tracer: tracer.clone(),
         health: parts.api,
     };
     let consumer = ConsumerDeps {
@@ -141,50 +143,52 @@ fn start(
         health: parts.consumer,
     };
     let mut api = daegi_api::start(api, shutdown);
-    let scheduler = SchedulerDeps::new(config, store, clock, traces, parts.scheduler)?;
+    let scheduler = SchedulerDeps::new(config, store, clock, tracer, parts.scheduler)?;
     let admin = daegi_scheduler::start(scheduler, shutdown);
-    daegi_consumer::start(daegi_consumer::source(config), consumer, shutdown).map_err(at_start)?;
+    daegi_consumer::start(daegi_consumer::consumer_config(config), consumer, shutdown)
+        .map_err(role_error)?;
     api.internal = api.internal.merge(admin);
     Ok(api)
 }
 
-/// The consumer has no troubles of its own at the start.
-fn at_start(error: daegi_consumer::Error) -> daegi_scheduler::Error {
+/// All errors of a consumer at the start are also errors of the scheduler.
+fn role_error(error: daegi_consumer::Error) -> daegi_scheduler::Error {
     match error {
         daegi_consumer::Error::Store(error) => error.into(),
         daegi_consumer::Error::Kafka(error) => error.into(),
     }
 }
 
-/// Plants the seeds, or the demo in an empty store, and names an item to try.
-async fn stock_up(
+/// Creates the seed items, the item of the demo, or an initial item in an empty store. Returns an item for the
+/// examples of the banner.
+async fn create_initial_items(
     config: &Config,
     store: &SharedStore,
     seeds: &Seeds,
     clock: &Clock,
 ) -> Started<Option<ItemId>> {
-    seeds.plant(&**store, clock.now_ms()).await?;
+    seeds.create_missing(&**store, clock.now_ms()).await?;
     if config.demo {
-        return Ok(Some(circle::prepare(&**store, clock.now_ms()).await?));
+        return Ok(Some(demo::set_policy(&**store, clock.now_ms()).await?));
     }
     if config.seed_items.is_none() && store.items().await?.is_empty() {
-        demo::plant(&**store, clock.now_ms()).await?;
+        initial_item::create(&**store, clock.now_ms()).await?;
     }
     Ok(store.items().await?.into_iter().next().map(|item| item.id))
 }
 
-/// In memory everything dies together; in Redis the lines outlive the keys of their tickets.
+/// Lines in Redis outlive this process, and the tokens of their tickets are invalid with the next generated secrets.
 fn warn_of_generated_secrets(config: &Config) {
     let generated = &config.secrets.generated;
     if matches!(config.store, StoreConfig::Redis(_)) && !generated.is_empty() {
         tracing::warn!(
             secrets = ?generated,
-            "generated secrets end with this process, and so do the tokens of everybody in redis"
+            "generated secrets are lost at exit, which invalidates all tokens in redis; configure them"
         );
     }
 }
 
-/// A closed stdout must not keep a waiting room from opening.
-fn welcome(banner: &Banner) {
+/// Ignores errors: a closed stdout must not prevent the start.
+fn print_banner(banner: &Banner) {
     let _ = std::io::stdout().lock().write_all(banner.to_string().as_bytes());
 }

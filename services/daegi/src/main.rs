@@ -13,6 +13,6 @@ async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
     let listeners = Listeners::bind(&config).await?;
     daegi::run(config, listeners, shutdown).await.map_err(|error| {
         let misconfigured = error.is_misconfigured();
-        process::fatal(error, misconfigured)
+        process::startup_error(error, misconfigured)
     })
 }

@@ -1,143 +1,114 @@
-//! The admin API, as operators and the console use it. Every replica serves it, leader or not:
-//! all it changes lives in the store.
+//! The admin API, used by operators and the console. Every replica serves it, leader or not,
+//! because all it changes is in the store.
 //!
-//! The token is asked for before anything else, so that without it every path under
-//! `/internal/admin`, existing or not, looks the same.
+//! The token is checked before the router, so that without it every path under `/internal/admin`
+//! gets the same response, whether it exists or not.
 
 mod audit;
 mod auth;
-mod body;
 mod counts;
 mod error;
 mod items;
 mod leader;
 mod lines;
 mod overview;
-mod picture;
+mod overview_cache;
 mod policy;
 mod processes;
-mod query;
 mod recovery;
+mod requests;
+mod routes;
 mod settings;
 mod sign_in;
 mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use axum::Router;
 use axum::http::Method;
-use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
-use axum::response::IntoResponse;
-use axum::routing::{get, patch, post};
-use daegi_runtime::{AdminToken, Clock, Code, Problem};
+use axum::routing::get;
+use axum::{Json, Router};
+use daegi_runtime::{AdminToken, Clock, Code, Problem, openapi};
 use daegi_store::SharedStore;
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::{Leadership, Lookout, console};
+use crate::{Leadership, LineMonitor, console};
 use error::AdminError;
 
-/// How long an operator waits for the store before being told that it is away.
-const PATIENCE: Duration = Duration::from_millis(900);
+/// Timeout of the store calls of one admin call.
+const STORE_TIMEOUT: Duration = Duration::from_millis(900);
 
-/// What the admin API works with.
+/// The state of the admin API.
 #[derive(Debug)]
-pub struct Admin {
+pub struct AdminState {
     store: SharedStore,
     token: AdminToken,
     clock: Clock,
     leadership: Arc<Leadership>,
-    lookout: Arc<Lookout>,
-    pictures: picture::Pictures,
+    monitor: Arc<LineMonitor>,
+    overview_cache: overview_cache::OverviewCache,
     sign_ins: sign_in::SignIns,
     tasks: TaskTracker,
 }
 
-type Answer<T> = Result<T, AdminError>;
+type AdminResult<T> = Result<T, AdminError>;
 
-impl Admin {
-    /// An API over this store, which the token opens. It tells what `leadership` knows about who
-    /// leads and what `lookout` has seen of the lines. What it begins for later is on `tasks`.
+impl AdminState {
+    /// The admin API of this store. It reads the leader from `leadership` and samples from
+    /// `monitor`; background loads run on `tasks`.
     #[must_use]
     pub fn new(
         store: SharedStore,
         token: AdminToken,
         clock: Clock,
         leadership: Arc<Leadership>,
-        lookout: Arc<Lookout>,
+        monitor: Arc<LineMonitor>,
         tasks: TaskTracker,
     ) -> Self {
-        let pictures = picture::Pictures::default();
+        let overview_cache = overview_cache::OverviewCache::default();
         let sign_ins = sign_in::SignIns::new();
-        Self { store, token, clock, leadership, lookout, pictures, sign_ins, tasks }
+        Self { store, token, clock, leadership, monitor, overview_cache, sign_ins, tasks }
     }
 
-    /// The console, and all calls under `/internal/admin`.
+    /// Returns the router of the console and of all calls under `/internal/admin`.
     ///
-    /// The calls are a service behind the door, not routes beside it: axum adds `Allow` to a 405
-    /// outside of a route's layers, and the fallbacks of whatever router this is merged into
-    /// would answer for paths in here. Either would tell a stranger which calls there are.
+    /// The calls are a nested service behind the token check, not routes: axum adds `Allow` to a
+    /// 405 outside of a route's layers, and the fallbacks of the router that this is merged into
+    /// would answer for paths in here. Either would reveal which calls exist.
     pub fn router(self) -> Router {
         let admin = Arc::new(self);
-        let calls = Router::new()
-            .nest("/v1/waiting-queue", queue_calls())
-            .nest("/v1/waiting-item", item_calls())
-            .route("/v1/recovery/declare-loss", post(recovery::declare_loss))
-            .route("/v1/leader", get(leader::show))
-            .route("/v1/overview", get(overview::show))
-            .route("/v1/audit", get(audit::show))
+        let calls = openapi::router("/v1", routes::operations())
             .route("/v1/openapi.json", get(describe))
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
-        let door = from_fn_with_state(admin, auth::require_token);
-        let behind_door = Router::new().fallback_service(calls).layer(door);
-        console::router().nest_service("/internal/admin", behind_door)
+        let authenticate = from_fn_with_state(admin, auth::require_token);
+        let protected = Router::new().fallback_service(calls).layer(authenticate);
+        console::router().nest_service("/internal/admin", protected)
     }
 }
 
-fn queue_calls() -> Router<Arc<Admin>> {
-    let quota = get(settings::quota).put(settings::set_quota);
-    let tick = get(settings::tick).put(settings::set_tick);
-    Router::new()
-        .route("/token-count-to-move", quota)
-        .route("/tick-ms", tick)
-        .route("/token-count", get(counts::show))
+/// Calls the store with a timeout of [`STORE_TIMEOUT`].
+async fn store_call<T>(call: impl Future<Output = daegi_store::Result<T>>) -> AdminResult<T> {
+    with_timeout(STORE_TIMEOUT, call).await
 }
 
-fn item_calls() -> Router<Arc<Admin>> {
-    let one = get(items::one).put(items::replace).delete(items::remove);
-    Router::new()
-        .route("/", get(items::list).post(items::create))
-        .route("/{itemId}", one)
-        .route("/{itemId}/line", get(lines::now))
-        .route("/{itemId}/history", get(lines::history))
-        .route("/{itemId}/manually", post(items::manually))
-        .route("/{itemId}/policy", patch(policy::patch))
-        .route("/{itemId}/pause", post(items::pause))
-        .route("/{itemId}/resume", post(items::resume))
-        .route("/{itemId}/reset", post(items::reset))
-}
-
-/// Asks the store, but not for longer than an operator waits.
-async fn ask<T>(call: impl Future<Output = daegi_store::Result<T>>) -> Answer<T> {
-    within(PATIENCE, call).await
-}
-
-async fn within<T>(
-    patience: Duration,
+async fn with_timeout<T>(
+    timeout: Duration,
     call: impl Future<Output = daegi_store::Result<T>>,
-) -> Answer<T> {
-    match tokio::time::timeout(patience, call).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(AdminError::Slow),
+) -> AdminResult<T> {
+    match tokio::time::timeout(timeout, call).await {
+        Ok(reply) => Ok(reply?),
+        Err(_) => Err(AdminError::StoreTimeout),
     }
 }
 
-/// What there is, for programs. A test calls everything in it and compares the answers' fields.
-async fn describe() -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], include_str!("admin/openapi.json"))
+/// The OpenAPI document of the admin API.
+async fn describe() -> Json<&'static Value> {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(routes::document);
+    Json(&DOCUMENT)
 }
 
 async fn unknown_route() -> Problem {

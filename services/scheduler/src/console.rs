@@ -1,5 +1,5 @@
-//! The operator's console: a page on the internal listener, embedded whole. The page itself knows
-//! nothing; every figure on it is asked for with the admin token.
+//! The operator's console: a page on the internal listener, embedded in the binary. The page holds
+//! no data; it reads every figure from the admin API with the admin token.
 //!
 //! Script and style come from `web/console`, bundled there and committed.
 
@@ -12,7 +12,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use daegi_runtime::http::{Asset, version_of};
+use daegi_runtime::http::{Asset, build_hash};
 
 const TEMPLATE: &str = include_str!("../../../web/console/page.html");
 const SCRIPT: Asset = Asset {
@@ -24,10 +24,10 @@ const STYLE: Asset = Asset {
     text: include_str!("../../../web/console/dist/console.css"),
 };
 
-/// Everything the page uses is its own; its icon is part of the page.
-const OWN_ONLY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+/// Allows only files of this page; its icon is inline.
+const CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-static VERSION: LazyLock<String> = LazyLock::new(|| version_of(&[SCRIPT.text, STYLE.text]));
+static VERSION: LazyLock<String> = LazyLock::new(|| build_hash(&[SCRIPT.text, STYLE.text]));
 static PAGE: LazyLock<String> = LazyLock::new(|| TEMPLATE.replace("{{version}}", &VERSION));
 
 /// `GET /admin/`, and the files of that page.
@@ -43,7 +43,7 @@ async fn page() -> Response {
     let headers = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-cache"),
-        (CONTENT_SECURITY_POLICY, OWN_ONLY),
+        (CONTENT_SECURITY_POLICY, CSP),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
@@ -51,11 +51,11 @@ async fn page() -> Response {
 }
 
 async fn script(RawQuery(query): RawQuery) -> Response {
-    SCRIPT.answer(query.as_deref(), &VERSION)
+    SCRIPT.into_response(query.as_deref(), &VERSION)
 }
 
 async fn style(RawQuery(query): RawQuery) -> Response {
-    STYLE.answer(query.as_deref(), &VERSION)
+    STYLE.into_response(query.as_deref(), &VERSION)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 use crate::SeedError;
 
-/// Why a scheduler cannot start. Once it runs, it waits for whatever it misses.
-/// Sources are not repeated in messages: whoever prints one prints its chain.
+/// Why a scheduler cannot start. Once it runs, it retries. Messages do not repeat their source,
+/// because callers print the whole chain.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
-    /// librdkafka refuses what it was told.
+    /// librdkafka rejects the configuration.
     #[error("--kafka (DAEGI_KAFKA)")]
     Kafka(#[from] daegi_kafka::Error),
     /// The seed file cannot be used.
@@ -16,7 +16,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether only another configuration can help.
+    /// Returns whether only another configuration can help.
     #[must_use]
     pub fn is_misconfigured(&self) -> bool {
         match self {

@@ -1,53 +1,52 @@
-//! The lease, the terms and the pace of ticks.
+//! The leader election, the terms and the interval of ticks.
 //!
-//! A replica stands by and tries for the lease; while it holds it, it ticks and relays. A term
-//! ends when the lease is lost, when the store says that another replica leads, or with the
-//! process, which gives the lease back at once so that the next one need not wait for it to run
-//! out.
+//! A standby tries to acquire the lease. The replica that holds it ticks and runs the relay. A term ends
+//! when the lease is lost, when the store rejects the epoch, or with the process, which releases the
+//! lease immediately so that the next leader need not wait until it expires.
 
-mod gauges;
+mod line_gauges;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_store::{Error, Lease, Reign, SharedStore};
-use metrics::{counter, histogram};
+use ::metrics::{counter, histogram};
+use daegi_runtime::health::Component;
+use daegi_runtime::outage::{OutageLog, jittered};
+use daegi_runtime::{Clock, Shutdown};
+use daegi_store::{CurrentLeader, Error, Lease, SharedStore};
 use tokio::time::Instant;
 
-use crate::leadership::Ending;
-use crate::relay::Recent;
-use crate::trouble::Trouble;
-use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, meters};
-use daegi_runtime::health::Part;
-use daegi_runtime::{Clock, Shutdown};
-use gauges::Gauges;
-pub(crate) use gauges::outbox_pending;
+use crate::leadership::TermEnd;
+use crate::relay::RecentEvents;
+use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
+use line_gauges::LineGauges;
+pub(crate) use line_gauges::outbox_pending;
 
-/// The pause after a tick that failed, and the longest a change of the tick's length waits.
-const MOMENT: Duration = Duration::from_secs(1);
+/// Delay after a tick that failed, and how often the tick length is read again during a longer tick.
+const TICK_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The longest a standby waits between two tries, whatever the lease: a leader that is told to stop
-/// has a successor within a second.
-const TRY_EVERY: Duration = Duration::from_millis(500);
+/// Maximum delay between two attempts of a standby, however long the lease: a leader that stops has a
+/// successor within one second.
+const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// One replica's part in leading.
+/// Leads or stands by, for one replica.
 #[derive(Debug)]
-pub struct Leader {
+pub struct LeaderLoop {
     store: SharedStore,
     clock: Clock,
-    health: Part,
+    health: Component,
     lease: Duration,
     outbox_max: u64,
     relay: Relay,
     leadership: Arc<Leadership>,
 }
 
-impl Leader {
-    /// A replica that will tell `leadership` what it is.
+impl LeaderLoop {
+    /// Creates the loop of a replica; it keeps `leadership` up to date.
     #[must_use]
     pub fn new(deps: SchedulerDeps, leadership: Arc<Leadership>) -> Self {
         Self {
-            relay: Relay::new(deps.store.clone(), deps.outlet).traced(deps.traces),
+            relay: Relay::new(deps.store.clone(), deps.sink).with_tracer(deps.tracer),
             store: deps.store,
             clock: deps.clock,
             health: deps.health,
@@ -57,142 +56,145 @@ impl Leader {
         }
     }
 
-    /// What the relay of this replica published lately.
+    /// Returns the events that the relay of this replica published last.
     #[must_use]
-    pub fn recent(&self) -> Arc<Recent> {
+    pub fn recent(&self) -> Arc<RecentEvents> {
         self.relay.recent()
     }
 
-    /// Leads or stands by until the shutdown. No trouble of the store ends it.
+    /// Leads or stands by until the shutdown. A failing store does not end it.
     pub async fn run(self, shutdown: Shutdown) {
-        // Draining already: balancers have nothing to do with leading, a successor has.
+        // The first step of the shutdown, because a term does not depend on load balancers and the
+        // successor should start early.
         let stop = shutdown.draining();
-        if stop.run_until_cancelled(self.meet_store()).await.is_none() {
+        if stop.run_until_cancelled(self.wait_for_store()).await.is_none() {
             return;
         }
-        let mut trouble = Trouble::new("lease");
+        let mut outage = OutageLog::new("lease");
         while !stop.is_cancelled() {
-            // Not cut short by the shutdown: a lock that is taken but not known cannot be given
-            // back, and the next leader would have to wait for it to run out.
-            if let Some(lease) = self.try_lead(&mut trouble).await {
-                self.lead(lease, &shutdown).await;
+            // Not cancelled by the shutdown: a lock that was acquired and not returned cannot be
+            // released, and the next leader would have to wait until it expires.
+            if let Some(lease) = self.try_acquire_lease(&mut outage).await {
+                self.run_term(lease, &shutdown).await;
             }
-            let pause = tokio::time::sleep(jittered(TRY_EVERY.min(self.lease / 3)));
-            stop.run_until_cancelled(pause).await;
+            let delay = jittered(LEASE_RETRY_INTERVAL.min(self.lease / 3));
+            stop.run_until_cancelled(tokio::time::sleep(delay)).await;
         }
     }
 
-    /// Ready once the store has answered: the admin API and standbys need nothing else.
-    async fn meet_store(&self) {
-        let mut trouble = Trouble::new("scheduler");
+    /// Waits until the store replies, then reports ready: admin API and standbys need nothing else.
+    async fn wait_for_store(&self) {
+        let mut outage = OutageLog::new("scheduler");
         while let Err(error) = self.store.settings().await {
-            if trouble.met(&error) {
+            if outage.failed(&error) {
                 self.health.set_not_ready("the store does not answer");
             }
             tokio::time::sleep(jittered(self.lease / 3)).await;
         }
-        trouble.over();
+        outage.recovered();
         self.health.set_ready();
     }
 
-    async fn try_lead(&self, trouble: &mut Trouble) -> Option<Lease> {
+    async fn try_acquire_lease(&self, outage: &mut OutageLog) -> Option<Lease> {
         let attempt = Lease::try_acquire(&*self.store, self.lease, self.clock.now_ms());
         match tokio::time::timeout(self.lease, attempt).await {
             Ok(Ok(lease)) => {
-                trouble.over();
+                outage.recovered();
                 return lease;
             }
-            Ok(Err(error)) => trouble.met(&error),
-            Err(_) => trouble.met(&"no answer within the length of a lease"),
+            Ok(Err(error)) => outage.failed(&error),
+            Err(_) => outage.failed(&"no reply within the length of a lease"),
         };
         None
     }
 
-    /// One term, from the lease to its end.
-    async fn lead(&self, lease: Lease, shutdown: &Shutdown) {
+    /// Runs one term, from the lease to its end.
+    async fn run_term(&self, lease: Lease, shutdown: &Shutdown) {
         let (epoch, lost) = (lease.epoch(), lease.lost());
         let step_down = shutdown.draining().child_token();
         shutdown.tracker().spawn(lease.hold(step_down.clone()));
         let since = self.clock.now_ms();
-        self.leadership.begin(epoch, since);
+        self.leadership.term_began(epoch, since);
         let leader = self.leadership.replica().to_owned();
-        let reign = Reign { leader, epoch, since };
-        let mut gauges = Gauges::new(self.store.clone());
+        let current = CurrentLeader { leader, epoch, since };
+        let mut gauges = LineGauges::new(self.store.clone());
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max);
         let working = async {
             tokio::select! {
-                () = self.ticks(ticker, &mut gauges) => {}
+                () = self.run_ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
-                () = self.announce(&reign) => {}
+                () = self.announce(&current) => {}
             }
         };
-        let ending = match lost.run_until_cancelled(working).await {
-            Some(()) => Ending::Refused,
-            None if shutdown.draining().is_cancelled() => Ending::Stopped,
-            None => Ending::Lost,
+        let end = match lost.run_until_cancelled(working).await {
+            Some(()) => TermEnd::Fenced,
+            None if shutdown.draining().is_cancelled() => TermEnd::Stopped,
+            None => TermEnd::LeaseLost,
         };
-        // Ends the renewal, whatever ended the work; a lease that is lost stays lost.
+        // Ends the renewal, whatever ended the term; a lease that is lost stays lost.
         step_down.cancel();
         lost.cancelled().await;
         gauges.clear();
-        self.leadership.end(epoch, ending);
+        self.leadership.term_ended(epoch, end);
     }
 
-    /// Says who leads, so that standbys can. Never ends: nothing else depends on it.
-    async fn announce(&self, reign: &Reign) {
-        while let Err(error) = self.store.leases().announce(reign).await {
-            tracing::debug!(%error, "not announced");
-            tokio::time::sleep(MOMENT).await;
+    /// Publishes the leader record, so that standbys can name the leader. Never returns, because nothing
+    /// depends on it.
+    async fn announce(&self, current: &CurrentLeader) {
+        while let Err(error) = self.store.lock().publish_leader(current).await {
+            tracing::debug!(%error, "leader record not published");
+            tokio::time::sleep(TICK_RETRY_INTERVAL).await;
         }
         std::future::pending().await
     }
 
-    /// Ticks until the store says that another replica leads. A tick that takes longer than its
-    /// length is followed by the next at once, and none is caught up.
-    async fn ticks(&self, mut ticker: Ticker, gauges: &mut Gauges) {
-        let mut troubles = (Trouble::new("tick"), Trouble::new("outbox"));
+    /// Ticks until the store rejects the epoch. A tick that takes longer than its length is followed by
+    /// the next one immediately, and missed ticks are not caught up.
+    async fn run_ticks(&self, mut ticker: Ticker, gauges: &mut LineGauges) {
+        let mut tick_outage = OutageLog::new("tick");
+        let mut outbox_outage = OutageLog::new("outbox");
         loop {
             let started = Instant::now();
             match ticker.tick(self.clock.now_ms()).await {
                 Ok(report) => {
-                    self.ticked(&report, started.elapsed(), &mut troubles.1);
-                    gauges.show(&report).await;
-                    let Some(away) = &report.away else {
-                        troubles.0.over();
+                    self.record_tick(&report, started.elapsed(), &mut outbox_outage);
+                    gauges.update(&report).await;
+                    let Some(error) = &report.unavailable else {
+                        tick_outage.recovered();
                         self.wait_for_next(started, report.length()).await;
                         continue;
                     };
-                    failed(away, &mut troubles.0);
+                    tick_failed(error, &mut tick_outage);
                     // Lines that were served are not served again before their time.
-                    tokio::time::sleep(MOMENT.min(report.length())).await;
+                    tokio::time::sleep(TICK_RETRY_INTERVAL.min(report.length())).await;
                 }
                 Err(Error::StaleEpoch(_)) => return,
                 Err(error) => {
-                    failed(&error, &mut troubles.0);
-                    tokio::time::sleep(MOMENT).await;
+                    tick_failed(&error, &mut tick_outage);
+                    tokio::time::sleep(TICK_RETRY_INTERVAL).await;
                 }
             }
         }
     }
 
-    fn ticked(&self, report: &TickReport, took: Duration, outbox: &mut Trouble) {
-        report.count();
-        histogram!(meters::TICK_SECONDS).record(took);
+    fn record_tick(&self, report: &TickReport, took: Duration, outbox: &mut OutageLog) {
+        report.record();
+        histogram!(metrics::TICK_SECONDS).record(took);
         self.leadership.ticked(took, self.clock.now_ms());
         if report.outbox_full > 0 {
-            outbox.met(&"full of admissions, lines are held until it drains");
+            outbox.failed(&"outbox full, admission held until events are published");
         } else {
-            outbox.over();
+            outbox.recovered();
         }
-        tracing::debug!(?report, "ticked");
+        tracing::debug!(?report, "tick finished");
     }
 
-    /// Looks at the settings while it waits, so that nobody waits a minute to correct a tick that
-    /// lasts a minute.
+    /// Waits for the next tick. Reads the settings once per second meanwhile, so that a tick of one
+    /// minute can be shortened within a second.
     async fn wait_for_next(&self, started: Instant, mut length: Duration) {
         while let Some(left) = length.checked_sub(started.elapsed()) {
-            tokio::time::sleep(left.min(MOMENT)).await;
-            if left <= MOMENT {
+            tokio::time::sleep(left.min(TICK_RETRY_INTERVAL)).await;
+            if left <= TICK_RETRY_INTERVAL {
                 return;
             }
             if let Ok(settings) = self.store.settings().await {
@@ -202,12 +204,7 @@ impl Leader {
     }
 }
 
-fn failed(error: &Error, trouble: &mut Trouble) {
-    counter!(meters::TICKS_FAILED).increment(1);
-    trouble.met(error);
-}
-
-/// ±20 %, so that replicas started together do not ask together for ever.
-fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.8 + 0.4 * fastrand::f64())
+fn tick_failed(error: &Error, outage: &mut OutageLog) {
+    counter!(metrics::TICKS_FAILED).increment(1);
+    outage.failed(error);
 }

@@ -1,40 +1,40 @@
-//! What this replica knows about its own part in leading. Who else leads is in the store, beside
-//! the lease; what all of them do is in its notices, see [`crate::lookout`].
+//! The state of this replica in the leader election. Which other replica leads is in the store, beside
+//! the lease; what all replicas do is in their heartbeats, see [`crate::monitor`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ::metrics::{counter, gauge};
 use daegi_domain::Millis;
-use daegi_runtime::process::replica_name;
+use daegi_runtime::process::process_name;
 use daegi_store::Epoch;
-use metrics::{counter, gauge};
 
-use crate::meters;
+use crate::metrics;
 
-/// The leadership as one replica sees it. Written by the leader's loop, read by the admin API.
+/// The leadership as this replica sees it. Written by the leader loop, read by the admin API.
 #[derive(Debug)]
 pub struct Leadership {
     replica: String,
-    standing: Mutex<Standing>,
+    status: Mutex<ReplicaStatus>,
 }
 
-/// What a replica is at the moment.
+/// The current state of a replica.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ReplicaStatus {
     /// The term, if this replica leads.
     pub term: Option<Term>,
     /// How many terms of this replica have ended.
     pub hand_overs: u64,
-    /// How often the store refused this replica because another one leads.
+    /// How often the store rejected the epoch of this replica.
     pub stale_refusals: u64,
-    /// How long the latest tick of this replica took.
+    /// How long the latest tick of this replica took; `None` if it never led.
     pub last_tick: Option<Duration>,
 }
 
 /// A term of this replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
-    /// Its epoch.
+    /// The epoch of the term.
     pub epoch: Epoch,
     /// When it began.
     pub since: Millis,
@@ -42,21 +42,22 @@ pub struct Term {
 
 /// Why a term ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum TermEnd {
     /// The process stops.
     Stopped,
     /// The lease could not be renewed.
-    Lost,
-    /// The store said that another replica leads.
-    Refused,
+    LeaseLost,
+    /// The store rejected the epoch, because another replica leads.
+    Fenced,
 }
 
-impl Ending {
-    fn name(self) -> &'static str {
+impl TermEnd {
+    /// The `reason` label of the metric and the log field.
+    fn reason(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
-            Self::Lost => "lost",
-            Self::Refused => "refused",
+            Self::LeaseLost => "lost",
+            Self::Fenced => "refused",
         }
     }
 }
@@ -68,67 +69,69 @@ impl Default for Leadership {
 }
 
 impl Leadership {
-    /// A standby with a name that no other replica has.
+    /// A standby with a unique replica name.
     #[must_use]
     pub fn new() -> Self {
-        gauge!(meters::IS_LEADER).set(0);
-        gauge!(meters::TERM_SECONDS).set(0);
-        counter!(meters::STALE).absolute(0);
-        Self { replica: replica_name(), standing: Mutex::default() }
+        gauge!(metrics::IS_LEADER).set(0);
+        gauge!(metrics::TERM_SECONDS).set(0);
+        counter!(metrics::STALE).absolute(0);
+        Self { replica: process_name(), status: Mutex::default() }
     }
 
-    /// The name of this replica: host, process and a random number.
+    /// Returns the name of this replica: host, process id and a random number.
     pub fn replica(&self) -> &str {
         &self.replica
     }
 
-    /// What this replica is now.
-    pub fn standing(&self) -> Standing {
+    /// Returns the current state of this replica.
+    pub fn status(&self) -> ReplicaStatus {
         self.lock().clone()
     }
 
-    /// Whether this replica leads now.
+    /// Returns whether this replica leads.
     pub fn is_leading(&self) -> bool {
         self.lock().term.is_some()
     }
 
-    pub(crate) fn begin(&self, epoch: Epoch, since: Millis) {
+    pub(crate) fn term_began(&self, epoch: Epoch, since: Millis) {
         self.lock().term = Some(Term { epoch, since });
-        gauge!(meters::IS_LEADER).set(1);
-        gauge!(meters::EPOCH).set(epoch.0 as f64);
-        tracing::info!(replica = self.replica, epoch = epoch.0, "leading");
+        gauge!(metrics::IS_LEADER).set(1);
+        gauge!(metrics::EPOCH).set(epoch.0 as f64);
+        tracing::info!(replica = self.replica, epoch = epoch.0, "elected leader");
     }
 
-    pub(crate) fn end(&self, epoch: Epoch, ending: Ending) {
-        if ending == Ending::Refused {
-            self.refused(epoch);
+    pub(crate) fn term_ended(&self, epoch: Epoch, end: TermEnd) {
+        if end == TermEnd::Fenced {
+            self.fenced(epoch);
         }
-        let mut standing = self.lock();
-        standing.term = None;
-        standing.hand_overs += 1;
-        gauge!(meters::IS_LEADER).set(0);
-        gauge!(meters::TERM_SECONDS).set(0);
-        counter!(meters::HAND_OVERS, "reason" => ending.name()).increment(1);
-        let reason = ending.name();
-        tracing::info!(replica = self.replica, epoch = epoch.0, reason, "standing by");
+        let mut status = self.lock();
+        status.term = None;
+        status.hand_overs += 1;
+        gauge!(metrics::IS_LEADER).set(0);
+        gauge!(metrics::TERM_SECONDS).set(0);
+        let reason = end.reason();
+        counter!(metrics::HAND_OVERS, "reason" => reason).increment(1);
+        let replica = &self.replica;
+        tracing::info!(replica, epoch = epoch.0, reason, "leadership lost, now standby");
     }
 
-    fn refused(&self, epoch: Epoch) {
+    fn fenced(&self, epoch: Epoch) {
         self.lock().stale_refusals += 1;
-        counter!(meters::STALE).increment(1);
-        tracing::warn!(replica = self.replica, epoch = epoch.0, "another replica leads");
+        counter!(metrics::STALE).increment(1);
+        let (replica, epoch) = (&self.replica, epoch.0);
+        tracing::warn!(replica, epoch, "store rejected this epoch, another replica leads");
     }
 
     pub(crate) fn ticked(&self, took: Duration, now: Millis) {
-        let mut standing = self.lock();
-        standing.last_tick = Some(took);
-        if let Some(term) = standing.term {
-            gauge!(meters::TERM_SECONDS).set(now.saturating_sub(term.since) as f64 / 1000.0);
+        let mut status = self.lock();
+        status.last_tick = Some(took);
+        if let Some(term) = status.term {
+            gauge!(metrics::TERM_SECONDS).set(now.saturating_sub(term.since) as f64 / 1000.0);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Standing> {
-        // Whole after every statement, so a panic elsewhere cannot have torn it.
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ReplicaStatus> {
+        // Consistent after every statement, so a panic elsewhere leaves a valid value.
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

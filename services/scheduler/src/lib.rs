@@ -1,133 +1,125 @@
-//! The scheduler: lets people in, in order, and serves the operators.
+//! The scheduler: admits tickets in order and serves the operators.
 //!
-//! Any number of replicas run; one of them leads. The crate promises:
+//! Any number of replicas run; one of them leads. The crate guarantees:
 //!
-//! - **One leader at a time, and a stale one is harmless**: the lease keeps leaders out of each
-//!   other's way, the epoch inside every script makes one who lost it change nothing.
-//! - **A tick is one step**: [`Ticker::tick`] does a whole round at a moment given from outside,
-//!   so tests step it without a timer. Nothing else decides who is let in.
-//! - **Operators are served by every replica**, leader or not, and by nobody without the token.
+//! - **One leader at a time, and a stale one is harmless**: the lease elects the leader, and the epoch
+//!   that every script checks fences a leader that lost it.
+//! - **A tick is one step**: [`Ticker::tick`] runs a whole round at a given time, so that tests step it
+//!   without a timer. Nothing else decides which tickets are admitted.
+//! - **Every replica serves operators**, leader or not, and only with the admin token.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`tick`] | one round over the active lines: expire, admit, sweep |
-//! | [`leader`] | the lease, the terms, the pace of ticks |
-//! | [`leadership`] | what this replica knows about who leads |
-//! | [`relay`] | how events leave the outbox |
-//! | [`lookout`] | what lines were like lately, and which processes there are |
+//! | [`leader`] | leader election, terms, the interval of ticks |
+//! | [`leadership`] | the state of this replica in the election |
+//! | [`relay`] | publishes the outbox to a sink |
+//! | [`monitor`] | samples of lines, heartbeat of this replica |
 //! | [`admin`] | the admin API |
 //! | [`console`] | the page that uses it |
-//! | [`seed`] | items created if absent at the start |
-//! | [`meters`] | the names of all metrics |
+//! | [`seed`] | items created at the start if absent |
+//! | [`metrics`] | the names of all metrics |
 
 pub mod admin;
 pub mod console;
 mod error;
 pub mod leader;
 pub mod leadership;
-pub mod lookout;
-pub mod meters;
+pub mod metrics;
+pub mod monitor;
 pub mod relay;
 pub mod seed;
 pub mod tick;
-mod trouble;
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use daegi_runtime::health::Part;
-use daegi_runtime::http::{Limits, Replaceable, guarded, serve};
-use daegi_runtime::{AdminToken, Clock, Config, Health, Shutdown, Traces};
-use daegi_store::{SharedStore, clock_skew};
-use tokio::net::TcpListener;
+use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
+use daegi_runtime::health::Component;
+use daegi_runtime::http::HttpService;
+use daegi_runtime::{AdminToken, Clock, Config, Shutdown, Tracer};
+use daegi_store::SharedStore;
 
-pub use admin::Admin;
+pub use admin::AdminState;
+pub use daegi_bootstrap::Listeners;
 pub use error::Error;
-pub use leader::Leader;
+pub use leader::LeaderLoop;
 pub use leadership::Leadership;
-pub use lookout::Lookout;
-pub use relay::{Outlet, Recent, Relay, RelayError};
+pub use monitor::LineMonitor;
+pub use relay::{DiscardSink, EventSink, KafkaSink, RecentEvents, Relay, RelayError, SharedSink};
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};
 
-/// What a scheduler works with.
+/// The name of the component in readiness and logs.
+const COMPONENT: &str = "scheduler";
+
+/// The dependencies of a scheduler.
 #[derive(Debug, Clone)]
 pub struct SchedulerDeps {
-    /// Where the lines live.
+    /// The store.
     pub store: SharedStore,
-    /// Opens the admin API.
+    /// The bearer token of the admin API.
     pub admin_token: AdminToken,
-    /// Tells the store the time.
+    /// The time of store calls.
     pub clock: Clock,
-    /// Ready once the store has answered.
-    pub health: Part,
+    /// Set to ready when the store has replied.
+    pub health: Component,
     /// How long a leader leads without renewing.
     pub lease: Duration,
-    /// With how many unpublished events admission pauses.
+    /// The number of unpublished events of a partition at which admission is held.
     pub outbox_max: u64,
     /// Where events go.
-    pub outlet: Outlet,
-    /// Makes spans of events, unless it is off.
-    pub traces: Traces,
+    pub sink: SharedSink,
+    /// Makes spans of events, unless tracing is off.
+    pub tracer: Tracer,
 }
 
-/// Starts to lead or stand by, and returns the admin API and the console for the internal
-/// listener.
+/// Starts to lead or stand by, and returns the admin API and the console for the internal listener.
 pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
+    metrics::describe();
     let leadership = Arc::new(Leadership::new());
     let (store, clock, token) = (deps.store.clone(), deps.clock.clone(), deps.admin_token.clone());
-    let leader = Leader::new(deps, leadership.clone());
-    let lookout = Lookout::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
-    let lookout = Arc::new(lookout);
+    let leader = LeaderLoop::new(deps, leadership.clone());
+    let monitor =
+        LineMonitor::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
+    let monitor = Arc::new(monitor);
     shutdown.spawn("leader", leader.run(shutdown.clone()));
-    shutdown.spawn_until_stopped("lookout", lookout.clone().run());
+    shutdown.spawn_until_stopped("monitor", monitor.clone().run());
     let tasks = shutdown.tracker().clone();
-    Admin::new(store, token, clock, leadership, lookout, tasks).router()
+    AdminState::new(store, token, clock, leadership, monitor, tasks).router()
 }
 
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.
 ///
 /// # Errors
-/// If the seed file or the brokers' addresses are wrong, or the store cannot be used. A store that is merely away is waited
-/// for, alive but not ready.
-pub async fn run(config: Config, listener: TcpListener, shutdown: Shutdown) -> Result<(), Error> {
-    let seeds = Seeds::of(&config)?;
-    let health = Health::new(&shutdown);
-    let part = health.part("scheduler");
-    let door = Replaceable::starting_with(health.router());
-    let limits = Limits::from(&config);
-    let mut serving = pin!(serve(listener, door.clone(), limits, shutdown.clone()));
-    let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let (partitions, limits) = (config.partitions.into(), config.store_limits);
-    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
-    let store = tokio::select! {
-        store = opening => store?,
-        () = &mut serving => return Ok(()),
+/// If the seed file or the broker addresses are wrong, or the store cannot be used. An unreachable store
+/// is waited for, alive but not ready.
+pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
+    let seeds = Seeds::from_config(&config)?;
+    let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;
+    let Some(ServiceContext { store, clock, tracer, health, mut server }) = opened else {
+        return Ok(());
     };
-    let clock = Clock::system();
-    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
-    shutdown.spawn_until_stopped("clock skew", watching);
-    seeds.plant(&*store, clock.now_ms()).await?;
-    let traces = Traces::start(&config, &shutdown);
-    let deps = SchedulerDeps::new(&config, store, clock, traces, part)?;
-    door.replace(guarded(health.router().merge(start(deps, &shutdown))));
-    serving.await;
+    seeds.create_missing(&*store, clock.now_ms()).await?;
+    let deps = SchedulerDeps::new(&config, store, clock, tracer, health.component(COMPONENT))?;
+    let internal = HttpService::new(health.router().merge(start(deps, &shutdown)));
+    server.replace(Services { public: None, internal });
+    server.run().await;
     Ok(())
 }
 
 impl SchedulerDeps {
-    /// What a configuration says, with what the process has built.
+    /// Builds the dependencies from a configuration.
     ///
     /// # Errors
-    /// If librdkafka refuses the brokers' addresses. Brokers that are away are waited for.
+    /// If librdkafka rejects the broker addresses. Unreachable brokers are waited for.
     pub fn new(
         config: &Config,
         store: SharedStore,
         clock: Clock,
-        traces: Traces,
-        health: Part,
+        tracer: Tracer,
+        health: Component,
     ) -> Result<Self, Error> {
         Ok(Self {
             store,
@@ -136,8 +128,8 @@ impl SchedulerDeps {
             health,
             lease: config.lease,
             outbox_max: config.outbox_max,
-            outlet: Outlet::of(config)?,
-            traces,
+            sink: relay::from_config(config)?,
+            tracer,
         })
     }
 }

@@ -2,16 +2,17 @@
 
 use std::process::ExitCode;
 
-use daegi_runtime::{Config, Role, Shutdown, http, process};
+use daegi_runtime::{Config, Role, Shutdown, process};
+use daegi_scheduler::Listeners;
 
 fn main() -> ExitCode {
     process::run(Role::Scheduler, serve)
 }
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
-    let listener = http::bind(config.internal_addr, "internal-addr").await?;
-    daegi_scheduler::run(config, listener, shutdown).await.map_err(|error| {
+    let listeners = Listeners::bind_internal(&config).await?;
+    daegi_scheduler::run(config, listeners, shutdown).await.map_err(|error| {
         let misconfigured = error.is_misconfigured();
-        process::fatal(error, misconfigured)
+        process::startup_error(error, misconfigured)
     })
 }

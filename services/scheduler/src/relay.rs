@@ -1,93 +1,96 @@
-//! How events leave the outbox.
+//! The relay: publishes the events of the outbox while this replica leads.
 //!
-//! An event is removed only after the broker has confirmed it. A leader that dies in between
-//! leaves it to the next one, which publishes it again with the same id. Partitions go side by
-//! side and never wait for each other; within one, events go in the order in which they happened.
+//! An event is removed only after the broker has confirmed it. If the leader dies in between, the next
+//! one publishes the event again with the same id. Partitions are published concurrently and never wait
+//! for each other; within one, events keep their order.
 
-mod drain;
-mod outlet;
-mod recent;
+mod partition;
+mod recent_events;
+mod sink;
 mod spans;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use ::metrics::counter;
 use daegi_domain::Topic;
-use daegi_runtime::Traces;
+use daegi_runtime::Tracer;
+use daegi_runtime::outage::{Backoff, PartitionOutageLog};
 use daegi_store::SharedStore;
 use futures_util::future::join_all;
-use metrics::counter;
 use tokio::task::JoinSet;
 
-use crate::meters;
-use crate::trouble::Troubles;
-use drain::Drain;
-pub use outlet::{Ear, Outlet, sequence};
-pub use recent::Recent;
+use crate::metrics;
+use partition::PartitionRelay;
+pub use recent_events::RecentEvents;
+pub use sink::{
+    DiscardSink, EventSink, KafkaSink, SharedSink, SinkSession, from_config, outbox_sequence,
+};
 
-/// The pause after a partition was found empty, and the first after one that failed.
-const IDLE: Duration = Duration::from_millis(250);
+/// Delay before an empty partition is read again.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The longest pause of a partition that failed again and again.
-const LONGEST: Duration = Duration::from_secs(4);
+/// Backoff of a partition that fails.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+const MAX_BACKOFF: Duration = Duration::from_secs(4);
 
-/// Empties the outbox while this replica leads.
+/// Publishes the outbox to a sink.
 #[derive(Debug, Clone)]
 pub struct Relay {
     store: SharedStore,
-    outlet: Outlet,
-    recent: Arc<Recent>,
-    traces: Traces,
+    sink: SharedSink,
+    recent: Arc<RecentEvents>,
+    tracer: Tracer,
 }
 
-/// Why events are still in the outbox. The messages stay the same while the trouble does, so
-/// that it is logged once.
+/// Why events are still in the outbox. The messages of one outage do not change, so that it is logged
+/// once.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// The outbox cannot be read or cleared.
     #[error(transparent)]
     Store(#[from] daegi_store::Error),
     /// The broker did not confirm.
-    #[error("kafka takes no events, the outbox keeps them")]
+    #[error("kafka publish failed, events stay in the outbox")]
     Kafka(#[from] daegi_kafka::Error),
 }
 
 impl Relay {
-    /// A relay from this store to that outlet.
+    /// A relay from this store to this sink.
     #[must_use]
-    pub fn new(store: SharedStore, outlet: Outlet) -> Self {
-        // From the start, so that an alert can tell none from nobody knows.
-        counter!(meters::RELAY_FAILED).increment(0);
+    pub fn new(store: SharedStore, sink: SharedSink) -> Self {
+        // Registered at the start, so that an alert can tell 0 from absent.
+        counter!(metrics::RELAY_FAILED).increment(0);
         for topic in [Topic::TokenActivated, Topic::TokenClosed] {
-            counter!(meters::RELAY_DROPPED, "type" => topic.event_type()).increment(0);
+            counter!(metrics::RELAY_DROPPED, "type" => topic.event_type()).increment(0);
         }
-        Self { store, outlet, recent: Arc::default(), traces: Traces::default() }
+        Self { store, sink, recent: Arc::default(), tracer: Tracer::default() }
     }
 
-    /// The same, and events are spans of their tickets' traces.
+    /// Adds a span for each published event of a traced ticket.
     #[must_use]
-    pub fn traced(mut self, traces: Traces) -> Self {
-        self.traces = traces;
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
         self
     }
 
-    /// What it published lately.
+    /// Returns the events that were published last.
     #[must_use]
-    pub fn recent(&self) -> Arc<Recent> {
+    pub fn recent(&self) -> Arc<RecentEvents> {
         Arc::clone(&self.recent)
     }
 
-    /// Keeps all partitions empty, for ever; whoever runs it ends it with the term.
+    /// Publishes all partitions. Never returns; the caller drops the future when the term ends.
     pub async fn run(&self) {
-        let troubles = Arc::new(Mutex::new(Troubles::new("relay")));
-        // Tasks of their own, so that a full outbox does not keep the leader from its ticks. They
-        // end with this future: the set aborts what is in it when it is dropped.
+        let outage = Arc::new(Mutex::new(PartitionOutageLog::new("relay")));
+        // One task per partition, so that a full outbox does not delay the leader's ticks. The set
+        // aborts its tasks when it is dropped with this future.
         let mut partitions = JoinSet::new();
         for partition in 0..self.store.partitions() {
-            partitions.spawn(self.clone().keep_empty(partition, troubles.clone()));
+            partitions.spawn(self.clone().run_partition(partition, outage.clone()));
         }
-        // None of them ends by itself. One that panics takes the leader along, as it did the
-        // relay: whoever restarts processes can do better than a leader without one partition.
+        // None of the tasks returns. A panic ends the leader, too, because it must not lead without
+        // one partition; the process is restarted.
         while let Some(ended) = partitions.join_next().await {
             if let Err(error) = ended {
                 std::panic::resume_unwind(error.into_panic());
@@ -95,49 +98,52 @@ impl Relay {
         }
     }
 
-    async fn keep_empty(self, partition: u16, troubles: Arc<Mutex<Troubles>>) {
-        let troubles = || troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut pause = IDLE;
+    async fn run_partition(self, partition: u16, outage: Arc<Mutex<PartitionOutageLog>>) {
+        let outage = || outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut backoff = Backoff::new(FIRST_BACKOFF, MAX_BACKOFF);
         loop {
-            match self.drain(partition).await {
+            let delay = match self.publish_partition(partition).await {
                 Ok(events) => {
-                    troubles().over(partition);
-                    pause = IDLE;
+                    outage().recovered(partition);
+                    backoff.reset();
                     if events > 0 {
-                        // The memory store never waits, so this loop must let others run.
+                        // The memory store never waits, so this loop must yield to other tasks.
                         tokio::task::yield_now().await;
                         continue;
                     }
+                    POLL_INTERVAL
                 }
                 Err(error) => {
-                    troubles().met(partition, &error);
-                    pause = (pause * 2).min(LONGEST);
+                    outage().failed(partition, &error);
+                    backoff.next_delay()
                 }
-            }
-            tokio::time::sleep(pause).await;
+            };
+            tokio::time::sleep(delay).await;
         }
     }
 
-    /// Takes what every partition holds out and says how many events it were.
+    /// Publishes what every partition holds, once. Returns how many events left the outbox.
     ///
     /// # Errors
-    /// If the store or the broker is away. Other partitions are done all the same, and events
-    /// whose removal failed are met again.
-    pub async fn step(&self) -> Result<usize, RelayError> {
-        let partitions = (0..self.store.partitions()).map(|partition| self.drain(partition));
-        join_all(partitions).await.into_iter().sum()
+    /// If the store or the broker is unavailable. Other partitions are published all the same, and events
+    /// whose removal failed are published again.
+    pub async fn publish_all(&self) -> Result<usize, RelayError> {
+        let partitions = 0..self.store.partitions();
+        let published = partitions.map(|partition| self.publish_partition(partition));
+        join_all(published).await.into_iter().sum()
     }
 
-    /// One stretch of a partition: from its oldest event on, as far as it goes.
-    async fn drain(&self, partition: u16) -> Result<usize, RelayError> {
-        let passage = self.outlet.open();
-        let drain = Drain::new(&*self.store, &passage, &self.recent, &self.traces, partition);
-        let drained = drain.run().await;
-        if let Err(RelayError::Kafka(error)) = &drained {
-            counter!(meters::RELAY_FAILED).increment(1);
-            tracing::debug!(%error, "not published");
-            passage.give_up().await;
+    /// Runs one session of a partition, from its oldest event on.
+    async fn publish_partition(&self, partition: u16) -> Result<usize, RelayError> {
+        let session = self.sink.session();
+        let sink = (&*self.sink, &*session);
+        let relay = PartitionRelay::new(&*self.store, sink, &self.recent, &self.tracer, partition);
+        let published = relay.run().await;
+        if let Err(RelayError::Kafka(error)) = &published {
+            counter!(metrics::RELAY_FAILED).increment(1);
+            tracing::debug!(%error, partition, "kafka publish failed");
+            session.abort().await;
         }
-        drained
+        published
     }
 }

@@ -1,7 +1,7 @@
-//! One round of the leader over the active lines.
+//! One tick: the leader's round over all active lines.
 //!
-//! Every step in it is one atomic script that checks the epoch and the item again, so a tick may
-//! break off anywhere, and a setting that changes in the middle of one is simply met earlier.
+//! Every step is one atomic script that checks the epoch and the item again. A tick may therefore
+//! stop anywhere, and a setting that changes during a tick applies from then on.
 
 mod line;
 mod report;
@@ -16,27 +16,27 @@ use futures_util::{StreamExt, stream};
 use line::LineRound;
 pub use report::TickReport;
 
-/// How many lines move at once: enough to hide the way to the store, too few to flood it.
-const LINES_AT_ONCE: usize = 8;
+/// Lines processed concurrently: enough to hide the latency of the store, too few to overload it.
+const MAX_CONCURRENT_LINES: usize = 8;
 
-/// A reserved line (a pod's warm-up) is of no use to anybody after this long.
-const RESERVED_KEEP_MS: Millis = 60_000;
+/// Age after which a reserved line (warm-up of a pod) is removed.
+const RESERVED_RETENTION_MS: Millis = 60_000;
 
-/// How often the leader compares the settings in the partitions with those of the store.
-const COPY_INTERVAL_MS: Millis = 1_000;
+/// How often the leader compares unchanged settings with the copies in the partitions.
+const COPY_INTERVAL_MS: Millis = 10_000;
 
-/// Does the rounds of one term. What it remembers is only convenience: a new leader starts with
-/// nothing and does the same work.
+/// Runs the ticks of one term. Its state only saves work: a new leader starts without it and
+/// reaches the same result.
 #[derive(Debug)]
 pub struct Ticker {
     store: SharedStore,
     epoch: Epoch,
     outbox_max: u64,
-    /// Where the sweep of each line goes on; missing ones start at the front.
+    /// Where the next sweep of each line continues; absent lines start at the front.
     sweeps: HashMap<ItemId, Number>,
-    /// When every partition had the settings for the last time.
-    copied_at: Millis,
-    /// When this leader first met each reserved line.
+    /// The settings that every partition had last, and when.
+    copied: Option<(Settings, Millis)>,
+    /// When this leader first saw each reserved line.
     reserved: HashMap<ItemId, Millis>,
 }
 
@@ -45,15 +45,15 @@ impl Ticker {
     #[must_use]
     pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
         let (sweeps, reserved) = (HashMap::new(), HashMap::new());
-        Self { store, epoch, outbox_max, sweeps, copied_at: 0, reserved }
+        Self { store, epoch, outbox_max, sweeps, copied: None, reserved }
     }
 
-    /// One round at `now`. A line the store cannot read is skipped, and so are those of a server
-    /// that is away; the others still move.
+    /// Runs one tick at `now`. Lines with unreadable data and lines of an unavailable server are
+    /// skipped; the others are processed.
     ///
     /// # Errors
     /// [`Error::StaleEpoch`] if another replica leads, [`Error::Unavailable`] if the settings
-    /// cannot be had.
+    /// cannot be read.
     pub async fn tick(&mut self, now: Millis) -> Result<TickReport> {
         let settings = self.store.settings().await?;
         let mut report = TickReport::new(settings);
@@ -61,65 +61,68 @@ impl Ticker {
         let lines = self.active_lines(&mut report).await?;
         let (reserved, lines): (Vec<_>, _) = lines.into_iter().partition(ItemId::is_reserved);
         self.purge(reserved, now, &mut report).await?;
-        self.forget_all_but(&lines);
-        self.go_round(lines, now, &mut report).await?;
+        self.retain_active(&lines);
+        self.run_lines(lines, now, &mut report).await?;
         Ok(report)
     }
 
-    /// Writes the settings into partitions that have older ones, at the begin of the term and then
-    /// once per second: an operator's call may have failed half-way.
+    /// Writes the settings into partitions that have older ones: at the beginning of the term, when they
+    /// changed, and every [`COPY_INTERVAL_MS`], because an operator's call may have failed part-way.
     async fn copy_settings(&mut self, now: Millis, report: &mut TickReport) -> Result<()> {
-        if now.abs_diff(self.copied_at) >= COPY_INTERVAL_MS {
-            let copied = report.unless_away(self.store.copy_settings().await)?;
-            self.copied_at = copied.map_or(0, |()| now);
+        let is_current = self.copied.is_some_and(|(settings, at)| {
+            settings == report.settings && now.abs_diff(at) < COPY_INTERVAL_MS
+        });
+        if !is_current {
+            let copied = report.skip_unavailable(self.store.copy_settings().await)?;
+            self.copied = copied.map(|()| (report.settings, now));
         }
         Ok(())
     }
 
     async fn active_lines(&self, report: &mut TickReport) -> Result<Vec<ItemId>> {
         let partitions = 0..self.store.partitions();
-        let asked = partitions.map(|partition| self.store.active_lines_of(partition));
+        let replies = partitions.map(|partition| self.store.active_lines_in(partition));
         let mut lines = Vec::new();
-        for answer in join_all(asked).await {
-            lines.extend(report.unless_away(answer)?.unwrap_or_default());
+        for reply in join_all(replies).await {
+            lines.extend(report.skip_unavailable(reply)?.unwrap_or_default());
         }
         Ok(lines)
     }
 
-    async fn go_round(
+    async fn run_lines(
         &mut self,
         lines: Vec<ItemId>,
         now: Millis,
         report: &mut TickReport,
     ) -> Result<()> {
         let rounds: Vec<_> =
-            lines.into_iter().map(|id| self.round(id, report.settings, now)).collect();
-        let mut rounds = stream::iter(rounds).buffer_unordered(LINES_AT_ONCE);
-        while let Some((id, moved)) = rounds.next().await {
-            let failure = match moved {
-                Ok(moved) => {
-                    self.sweeps.insert(id.clone(), moved.sweep_from);
-                    report.add(id.clone(), &moved);
-                    moved.failure
+            lines.into_iter().map(|id| self.line_round(id, report.settings, now)).collect();
+        let mut rounds = stream::iter(rounds).buffer_unordered(MAX_CONCURRENT_LINES);
+        while let Some((id, round)) = rounds.next().await {
+            let failure = match round {
+                Ok(round) => {
+                    self.sweeps.insert(id.clone(), round.sweep_from);
+                    report.add(id.clone(), &round);
+                    round.failure
                 }
                 Err(error) => Some(error),
             };
             match failure {
-                Some(Error::Corrupt(what)) => report.skip(&id, &what),
-                Some(error) => drop(report.unless_away::<()>(Err(error))?),
+                Some(Error::Corrupt(error)) => report.skip_corrupt(&id, &error),
+                Some(error) => drop(report.skip_unavailable::<()>(Err(error))?),
                 None => {}
             }
         }
         Ok(())
     }
 
-    /// The round of one line, as a future that borrows nothing of the ticker.
-    fn round(
+    /// Returns the round of one line as a future that does not borrow the ticker.
+    fn line_round(
         &self,
         id: ItemId,
         settings: Settings,
         now: Millis,
-    ) -> impl Future<Output = (ItemId, Result<line::Moved>)> + Send + use<> {
+    ) -> impl Future<Output = (ItemId, Result<line::LineRoundReport>)> + Send + use<> {
         let round = LineRound {
             store: self.store.clone(),
             epoch: self.epoch,
@@ -129,32 +132,32 @@ impl Ticker {
             sweep_from: self.sweeps.get(&id).copied().unwrap_or(Number(0)),
         };
         async move {
-            let moved = round.run(&id).await;
-            (id, moved)
+            let report = round.run(&id).await;
+            (id, report)
         }
     }
 
-    /// Removes reserved lines that are old enough; younger ones may still be warming a pod up.
+    /// Removes reserved lines that are old enough; a pod may still be warming up with younger ones.
     async fn purge(
         &mut self,
-        met: Vec<ItemId>,
+        found: Vec<ItemId>,
         now: Millis,
         report: &mut TickReport,
     ) -> Result<()> {
         let before = std::mem::take(&mut self.reserved);
-        for id in met {
+        for id in found {
             let since = before.get(&id).copied().unwrap_or(now);
-            if now.saturating_sub(since) < RESERVED_KEEP_MS {
+            if now.saturating_sub(since) < RESERVED_RETENTION_MS {
                 self.reserved.insert(id, since);
-            } else if report.unless_away(self.store.purge(&id).await)?.is_some() {
+            } else if report.skip_unavailable(self.store.purge(&id).await)?.is_some() {
                 report.purged += 1;
             }
         }
         Ok(())
     }
 
-    /// A line that is no longer active needs no sweep.
-    fn forget_all_but(&mut self, lines: &[ItemId]) {
+    /// Drops the sweep positions of lines that are no longer active.
+    fn retain_active(&mut self, lines: &[ItemId]) {
         let active: HashSet<_> = lines.iter().collect();
         self.sweeps.retain(|id, _| active.contains(id));
     }

@@ -1,4 +1,4 @@
-// The admin API, as far as the console uses it.
+// The part of the admin API that the console uses.
 
 export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD";
 export const STATES: LineState[] = ["OPEN", "PAUSED", "SOLD_OUT", "DISABLED", "RECOVERING", "HELD"];
@@ -49,7 +49,7 @@ export interface Overview {
   lines: LineView[];
 }
 
-/** What the waiting page shows of an item's own. */
+/** The branding of an item's waiting page. */
 export interface Look {
   title: string | null;
   message: string | null;
@@ -82,7 +82,7 @@ export interface Item {
   policy: Policy;
 }
 
-/** Figures that are sampled over time; but for waiting and entered all of them only grow. */
+/** Figures that are sampled over time. All but waiting and entered are counters. */
 export const FIGURES = ["waiting", "entered", "frontier", "tail", "joined", "admitted", "completed", "expired", "left", "abandoned"] as const;
 export type Figures = Record<(typeof FIGURES)[number], number>;
 
@@ -106,14 +106,14 @@ export interface Change {
   to: unknown;
 }
 
-/** What the server said instead of doing it. */
+/** An error response of the server. */
 export class Refusal extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
   }
 }
 
-const HERE = "/internal/admin/v1";
+const API_ROOT = "/internal/admin/v1";
 
 export class Api {
   constructor(readonly token: string, readonly operator: string) {}
@@ -130,22 +130,22 @@ export class Api {
     const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
     if (this.operator) headers["x-operator"] = encodeURIComponent(this.operator);
     if (body !== undefined) headers["content-type"] = "application/json";
-    // A server that hangs must be told from one that is slow.
-    const patience = AbortSignal.timeout(5_000);
-    const answer = await fetch(`${HERE}${path}`, {
+    // Distinguishes a hanging server from a slow one.
+    const timeout = AbortSignal.timeout(5_000);
+    const response = await fetch(`${API_ROOT}${path}`, {
       method,
       headers,
-      signal: signal ? AbortSignal.any([signal, patience]) : patience,
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    if (!answer.ok) throw new Refusal(answer.status, await reason(answer));
-    return (answer.status === 204 ? undefined : await answer.json()) as T;
+    if (!response.ok) throw new Refusal(response.status, await reason(response));
+    return (response.status === 204 ? undefined : await response.json()) as T;
   }
 }
 
-async function reason(answer: Response): Promise<string> {
-  const problem = (await answer.json().catch(() => ({}))) as { detail?: string };
-  return problem.detail ?? `${answer.status} ${answer.statusText}`;
+async function reason(response: Response): Promise<string> {
+  const problem = (await response.json().catch(() => ({}))) as { detail?: string };
+  return problem.detail ?? `${response.status} ${response.statusText}`;
 }
 
 export const linePath = (id: string, call = ""): string => `/waiting-item/${encodeURIComponent(id)}${call && `/${call}`}`;

@@ -1,9 +1,9 @@
-// A chart of live series. uPlot draws; this keeps it as wide as its place and in the page's colours.
+// A chart of live series, drawn by uPlot. Follows the size of its container and the colours of the page.
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { Drawn } from "./series.js";
-import { language } from "./words.js";
+import { language } from "./i18n.js";
 
 export interface Series {
   label: string;

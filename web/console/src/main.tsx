@@ -1,4 +1,4 @@
-// Puts the console together.
+// Entry point of the console.
 
 import { render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
@@ -8,7 +8,7 @@ import { Line } from "./pages/line.js";
 import { Lines } from "./pages/lines.js";
 import { SignIn } from "./pages/signin.js";
 import { forget, remember, restore } from "./session.js";
-import { language, say } from "./words.js";
+import { language, t } from "./i18n.js";
 
 function App() {
   const [api, setApi] = useState<Api | null>(restore);
@@ -30,51 +30,51 @@ function App() {
 }
 
 function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => void }) {
-  const place = usePlace();
+  const route = useRoute();
   const watch = { api, denied: () => signOut(true) };
-  const line = /^#\/line\/(.+)$/.exec(place)?.[1];
+  const line = /^#\/line\/(.+)$/.exec(route)?.[1];
   const here = (is: boolean) => (is ? ({ "aria-current": "page" } as const) : {});
   return (
     <>
       <header class="top">
         <a class="brand" href="#/">
-          daegi <span>{say("console")}</span>
+          daegi <span>{t("console")}</span>
         </a>
         <nav>
-          <a href="#/" {...here(!line && place !== "#/audit")}>
-            {say("lines")}
+          <a href="#/" {...here(!line && route !== "#/audit")}>
+            {t("lines")}
           </a>
-          <a href="#/audit" {...here(place === "#/audit")}>
-            {say("audit")}
+          <a href="#/audit" {...here(route === "#/audit")}>
+            {t("audit")}
           </a>
         </nav>
         {api.operator && <span class="operator">{api.operator}</span>}
         <button type="button" onClick={() => signOut(false)}>
-          {say("signOut")}
+          {t("signOut")}
         </button>
       </header>
-      {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : place === "#/audit" ? <Audit watch={watch} /> : <Lines watch={watch} />}
+      {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : route === "#/audit" ? <Audit watch={watch} /> : <Lines watch={watch} />}
     </>
   );
 }
 
-/** Where the address says we are. */
-function usePlace(): string {
-  const [place, setPlace] = useState(location.hash);
-  // An effect that waits for the next frame would miss whoever goes elsewhere before it.
+/** Returns the hash route of the URL. */
+function useRoute(): string {
+  const [route, setRoute] = useState(location.hash);
+  // A layout effect, because an effect after the next frame would miss an earlier navigation.
   useLayoutEffect(() => {
     const changed = () => {
-      setPlace(location.hash);
+      setRoute(location.hash);
       window.scrollTo(0, 0);
     };
     window.addEventListener("hashchange", changed);
     return () => window.removeEventListener("hashchange", changed);
   }, []);
-  return place;
+  return route;
 }
 
 document.documentElement.lang = language;
-document.title = `daegi · ${say("console")}`;
+document.title = `daegi · ${t("console")}`;
 const app = document.createElement("div");
 app.id = "app";
 document.body.append(app);

@@ -1,33 +1,33 @@
-// Asking again and again.
+// Polling of the admin API.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Api, Refusal } from "./api.js";
 
 export interface Polled<T> {
   data: T | null;
-  /** The server does not answer; `data` may be old. */
+  /** The server is unreachable; `data` may be old. */
   lost: boolean;
-  /** There is no such thing. */
+  /** The resource does not exist. */
   missing: boolean;
-  /** Asks at once, after a change. */
+  /** Polls immediately, for example after a change. */
   again: () => void;
 }
 
-interface Watch {
+interface PollContext {
   api: Api;
-  /** The token does not count any more. */
+  /** Called when the token is rejected. */
   denied: () => void;
 }
 
-/** Asks every second after the last answer, and rarely while nobody looks. */
-export function usePoll<T>({ api, denied }: Watch, path: string, everyMs = 1000): Polled<T> {
+/** Polls every second, and every 10 s while the page is hidden. */
+export function usePoll<T>({ api, denied }: PollContext, path: string, everyMs = 1000): Polled<T> {
   const [state, setState] = useState({ path, data: null as T | null, lost: false, missing: false });
-  const poke = useRef(() => {});
+  const refreshNow = useRef(() => {});
   useEffect(() => {
     const ended = new AbortController();
     let timer = 0;
     let wakes = 0;
-    const ask = async () => {
+    const poll = async () => {
       timer = 0;
       const woken = wakes;
       try {
@@ -41,25 +41,25 @@ export function usePoll<T>({ api, denied }: Watch, path: string, everyMs = 1000)
         setState((before) => ({ ...before, path, missing, lost: !missing }));
       }
       if (ended.signal.aborted) return;
-      const pause = wakes !== woken ? 0 : document.hidden ? 10 * everyMs : everyMs;
-      timer = window.setTimeout(() => void ask(), pause);
+      const delay = wakes !== woken ? 0 : document.hidden ? 10 * everyMs : everyMs;
+      timer = window.setTimeout(() => void poll(), delay);
     };
-    poke.current = () => {
+    refreshNow.current = () => {
       wakes++;
       if (!timer) return;
       window.clearTimeout(timer);
-      void ask();
+      void poll();
     };
-    const seen = () => !document.hidden && poke.current();
-    document.addEventListener("visibilitychange", seen);
-    void ask();
+    const onVisible = () => !document.hidden && refreshNow.current();
+    document.addEventListener("visibilitychange", onVisible);
+    void poll();
     return () => {
       ended.abort();
       window.clearTimeout(timer);
-      document.removeEventListener("visibilitychange", seen);
+      document.removeEventListener("visibilitychange", onVisible);
     };
   }, [api, path, everyMs]);
-  // Another path than the one that was asked for: nothing is known of it yet.
+  // The data belongs to another path: nothing is loaded for this one yet.
   const known = state.path.split("?")[0] === path.split("?")[0];
-  return { ...(known ? state : { data: null, lost: state.lost, missing: false }), again: () => poke.current() };
+  return { ...(known ? state : { data: null, lost: state.lost, missing: false }), again: () => refreshNow.current() };
 }

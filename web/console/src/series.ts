@@ -1,43 +1,43 @@
-// A line over time: what the server remembers, and from then on what the page sees.
+// A line over time: the server's history, extended by each poll.
 
 import { FIGURES, type Figures, type LineHistory, type LineNow } from "./api.js";
 
-/** A line at one moment, in Unix milliseconds. */
+/** A line at one time, in Unix milliseconds. */
 export type Point = Figures & { at: number };
 
-/** Lists of x (Unix seconds) and y values, as the chart takes them; null is a gap. */
+/** Lists of x (Unix seconds) and y values for the chart; null is a gap. */
 export type Drawn = [number[], ...(number | null)[][]];
 
 const SECOND = 1000;
-/** Speeds are means over so long: ticks must not look like waves. */
+/** Window of the mean for rates, so that ticks do not show as waves. */
 const SMOOTH = 5 * SECOND;
-/** What is rare is counted over so long. */
+/** Window of rare figures. */
 export const MINUTE = 60 * SECOND;
-/** Conversion is that of so long. */
+/** Window of the conversion. */
 const CONVERSION = 300 * SECOND;
-/** So much is kept in the page. */
-const KEPT = 3600;
+/** Maximum points in memory. */
+const MAX_POINTS = 3600;
 
-export function past(history: LineHistory): Point[] {
+export function fromHistory(history: LineHistory): Point[] {
   return history.at.map((at, index) => {
     const figures = FIGURES.map((figure) => [figure, history[figure][index] ?? 0]);
     return { at, ...(Object.fromEntries(figures) as Figures) };
   });
 }
 
-export function present({ at, people }: LineNow): Point {
+export function fromLine({ at, people }: LineNow): Point {
   const figures = FIGURES.map((figure) => [figure, people[figure]]);
   return { at: Date.parse(at), ...(Object.fromEntries(figures) as Figures) };
 }
 
-/** Adds a point, unless it is no news. Clocks of two replicas may differ: time only goes on. */
-export function added(points: readonly Point[], point: Point): Point[] {
+/** Appends a point unless it is not newer, because clocks of two replicas may differ. */
+export function append(points: readonly Point[], point: Point): Point[] {
   const last = points.at(-1);
   if (last && point.at <= last.at) return [...points];
-  return [...points, point].slice(-KEPT);
+  return [...points, point].slice(-MAX_POINTS);
 }
 
-/** For each point the latest one that is at least so much older; a gap in between counts as none. */
+/** Pairs each point with the latest one that is at least `span` older; null across a gap. */
 function* pairs(points: readonly Point[], span: number): Generator<[Point, Point | null]> {
   let from = 0;
   for (const point of points) {
@@ -47,17 +47,17 @@ function* pairs(points: readonly Point[], span: number): Generator<[Point, Point
   }
 }
 
-/** How fast a figure that only grows does so, per second times `per`, as a mean over `span`. */
+/** Returns the rate of a counter, per second times `per`, as a mean over `span`. */
 export function speed(points: readonly Point[], figure: keyof Figures, per = 1, span = SMOOTH): (number | null)[] {
   return Array.from(pairs(points, span), ([now, before]) => {
     if (!before) return null;
     const grown = now[figure] - before[figure];
-    // A line that was created anew counts from 0 again.
+    // A recreated line counts from 0 again.
     return grown < 0 ? null : (grown * per * SECOND) / (now.at - before.at);
   });
 }
 
-/** Of those who were let in and are not inside any more, the part that completed. */
+/** Returns the completed share of all admitted tickets whose entry has ended. */
 export function conversion({ completed, admitted, entered }: Figures, before?: Figures | null): number | null {
   const through = admitted - entered - (before ? before.admitted - before.entered : 0);
   const done = completed - (before?.completed ?? 0);

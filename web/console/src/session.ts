@@ -1,17 +1,17 @@
-// Who is signed in: in this tab, until it is closed.
+// The session of this tab.
 
 import { Api } from "./api.js";
 
 const [TOKEN, OPERATOR] = ["daegi-token", "daegi-operator"];
 
 /**
- * The address that `daegi` prints at its start may carry the token it made up for this run, behind
- * the `#`, which browsers send to nobody. It is taken out of the address at once.
+ * Restores the session. The URL that `daegi` prints at start may carry a generated token in its fragment, which browsers
+ * do not send. The token is removed from the URL immediately.
  */
 export function restore(): Api | null {
-  const brought = /^#token=([^&]+)$/.exec(location.hash)?.[1];
-  if (brought) {
-    sessionStorage.setItem(TOKEN, decodeURIComponent(brought));
+  const fromUrl = /^#token=([^&]+)$/.exec(location.hash)?.[1];
+  if (fromUrl) {
+    sessionStorage.setItem(TOKEN, decodeURIComponent(fromUrl));
     history.replaceState(null, "", location.pathname);
   }
   const token = sessionStorage.getItem(TOKEN);
@@ -23,7 +23,7 @@ export function remember(api: Api): void {
   localStorage.setItem(OPERATOR, api.operator);
 }
 
-export const operatorBefore = (): string => localStorage.getItem(OPERATOR) ?? "";
+export const lastOperator = (): string => localStorage.getItem(OPERATOR) ?? "";
 
 export function forget(): void {
   sessionStorage.removeItem(TOKEN);

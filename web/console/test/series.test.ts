@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FIGURES, type Figures, type LineHistory } from "../src/api.js";
-import { added, conversion, conversions, past, type Point, speed } from "../src/series.js";
+import { append, conversion, conversions, fromHistory, type Point, speed } from "../src/series.js";
 
 const none = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Figures;
 const point = (at: number, figures: Partial<Figures> = {}): Point => ({ ...none, ...figures, at });
 
 test("history becomes points, oldest first", () => {
   const lists = Object.fromEntries(FIGURES.map((figure) => [figure, [1, 2]]));
-  const points = past({ ...lists, at: [5_000, 10_000], replica: "a" } as unknown as LineHistory);
+  const points = fromHistory({ ...lists, at: [5_000, 10_000], replica: "a" } as unknown as LineHistory);
   assert.deepEqual(points.map(({ at, waiting, tail }) => [at, waiting, tail]), [[5_000, 1, 1], [10_000, 2, 2]]);
 });
 
 test("time only goes on", () => {
-  const points = added(added([], point(2_000)), point(1_000));
+  const points = append(append([], point(2_000)), point(1_000));
   assert.deepEqual(points.map(({ at }) => at), [2_000]);
-  assert.equal(added(points, point(3_000)).length, 2);
+  assert.equal(append(points, point(3_000)).length, 2);
 });
 
 test("a speed is a mean over five seconds, also where points are dense", () => {

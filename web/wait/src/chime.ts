@@ -1,4 +1,4 @@
-// Two soft notes when it is the person's turn. Made here, so that nothing has to be loaded.
+// Plays two notes when the user is admitted. Synthesized, so that no file has to be loaded.
 
 const NOTES = [
   { hertz: 659.25, after: 0 },
@@ -8,7 +8,7 @@ const NOTES = [
 export class Chime {
   #context: AudioContext | null = null;
 
-  /** Browsers allow sound only after a person did something: call this when they did. */
+  /** Enables sound. Browsers allow it only after a user gesture: call this from one. */
   allow(): void {
     if (!("AudioContext" in window)) return;
     this.#context ??= new AudioContext();

@@ -1,63 +1,63 @@
-// Puts the page together.
+// Entry point of the waiting page.
 
 import { WaitingRoom } from "../../../sdk/js/src/index.js";
 import { Chime } from "./chime.js";
-import { browserShelf, newUserId, Places } from "./place.js";
-import type { Scene } from "./scene.js";
-import { Speaker } from "./speaker.js";
+import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
+import type { Screen } from "./screen.js";
+import { Announcer } from "./announcer.js";
 import { Tabs } from "./tabs.js";
-import { Turn } from "./turn.js";
+import { EntryFlow } from "./entry.js";
 import { View } from "./view.js";
-import { Visit } from "./visit.js";
-import { fill, type Words } from "./words.js";
+import { VisitController } from "./visit.js";
+import { format, type Messages } from "./i18n.js";
 
 const { item = "", revision = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
-const words = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Words;
+const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({ itemId: item });
-const places = new Places(item, browserShelf(), newUserId);
+const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
-const speaker = new Speaker((text) => view.say(text), words.place);
-const turn = new Turn(room, view, chime, words);
-let shown: Scene | null = null;
+const announcer = new Announcer((text) => view.announce(text), messages.place);
+const entry = new EntryFlow(room, view, chime, messages);
+let shown: Screen | null = null;
 
-const visit = new Visit(room, places, new Tabs(room, revision), words, {
-  scene(scene, ticket, done) {
-    shown = scene;
-    view.show(scene, done);
-    speaker.show(scene);
-    document.title = titleOf(scene);
-    if (scene.kind === "turn" && ticket) turn.begin(ticket);
-    else turn.end();
-    if (scene.kind !== "waiting" && scene.kind !== "still") view.notice("");
+const visit = new VisitController(room, storage, new Tabs(room, revision), messages, {
+  screen(screen, ticket, done) {
+    shown = screen;
+    view.show(screen, done);
+    announcer.show(screen);
+    document.title = titleOf(screen);
+    if (screen.kind === "turn" && ticket) entry.begin(ticket);
+    else entry.end();
+    if (screen.kind !== "waiting" && screen.kind !== "still") view.notice("");
   },
   lost(isLost) {
     view.lost(isLost);
-    if (isLost) view.say(words.lost);
+    if (isLost) view.announce(messages.lost);
   },
   notice: (text) => view.notice(text),
   page(page) {
     name = page.name;
-    if (view.page(page) && page.message) view.say(page.message);
+    if (view.page(page) && page.message) view.announce(page.message);
     if (shown) document.title = titleOf(shown);
   },
 });
 
-function titleOf({ kind, headline, place }: Scene): string {
-  if (kind === "turn") return fill(words.titleTurn, { name });
-  if (kind === "waiting" && place) return fill(words.titlePlace, { n: place.position, name });
+function titleOf({ kind, headline, place }: Screen): string {
+  if (kind === "turn") return format(messages.titleTurn, { name });
+  if (kind === "waiting" && place) return format(messages.titlePlace, { n: place.position, name });
   return `${headline} · ${name}`;
 }
 
 view.again.addEventListener("click", () => void visit.join());
 view.leave.addEventListener("click", async () => {
-  if (await view.reallyLeaves()) await visit.leave();
+  if (await view.confirmLeave()) await visit.leave();
 });
 for (const gesture of ["pointerdown", "keydown"]) {
   window.addEventListener(gesture, () => chime.allow(), { once: true });
 }
 window.addEventListener("storage", ({ key }) => {
-  if (key === places.key) visit.adopt();
+  if (key === storage.key) visit.adopt();
 });
 
 void visit.begin();

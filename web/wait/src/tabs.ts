@@ -6,17 +6,17 @@
 // a visible tab that gets no reply steals the lock.
 
 import { Emitter } from "../../../sdk/js/src/emitter.js";
-import { type Connection, type Following, type FollowEvents, isFinal, type PageTexts, ProblemError, type Ticket, type WaitingRoom } from "../../../sdk/js/src/index.js";
+import { type Connection, type TicketSubscription, type SubscriptionEvents, isFinal, type PageTexts, ProblemError, type Ticket, type WaitingRoom } from "../../../sdk/js/src/index.js";
 
-/** What a visit needs of something that follows a ticket. */
-export type Follower = Pick<Following, "on" | "stop">;
+/** The part of a subscription that a visit uses. */
+export type SubscriptionLike = Pick<TicketSubscription, "on" | "stop">;
 
 /** How often a visible tab checks that the leading tab replies. */
 const CHECK_INTERVAL_MS = 10_000;
 /** The longest time that a leading tab may take to reply: it does so without a timer. */
 const REPLY_TIMEOUT_MS = 3_000;
 
-/** What the leading tab knows. */
+/** The state of the leading tab. */
 interface State {
   ticket?: Ticket;
   connection?: Connection;
@@ -42,9 +42,9 @@ export class Tabs {
   }
 
   /** Follows a ticket together with the other tabs; alone and by polls where tabs cannot find each other. */
-  follow(token: string): Follower {
+  follow(token: string): SubscriptionLike {
     const open = (streams: boolean) => this.#room.follow(token, { page: this.#page, streams });
-    const follower = this.#locks ? new SharedFollowing(this.#locks, `daegi:follow:${token}`, () => open(true)) : open(false);
+    const follower = this.#locks ? new SharedSubscription(this.#locks, `daegi:follow:${token}`, () => open(true)) : open(false);
     follower.on("page", ({ revision }) => (this.#page = revision));
     return follower;
   }
@@ -56,12 +56,12 @@ export class Tabs {
   }
 }
 
-class SharedFollowing extends Emitter<FollowEvents> {
+class SharedSubscription extends Emitter<SubscriptionEvents> {
   readonly #stopping = new AbortController();
   readonly #channel: BroadcastChannel;
   readonly #state: State = {};
   /** The connection of this tab, while it leads. */
-  #own: Following | null = null;
+  #own: TicketSubscription | null = null;
   /** Gives the lock back. */
   #release = () => {};
   #queued = new AbortController();
@@ -70,7 +70,7 @@ class SharedFollowing extends Emitter<FollowEvents> {
   constructor(
     readonly locks: LockManager,
     readonly name: string,
-    readonly open: () => Following,
+    readonly open: () => TicketSubscription,
   ) {
     super();
     this.#channel = new BroadcastChannel(name);
@@ -114,7 +114,7 @@ class SharedFollowing extends Emitter<FollowEvents> {
 
   /** Follows the ticket while this tab has the lock: until it stops, or another tab steals the lock. */
   async #lead(options: LockOptions): Promise<void> {
-    let own: Following | null = null;
+    let own: TicketSubscription | null = null;
     const work = () => {
       if (this.#stopping.signal.aborted) return;
       own = this.#follow();
@@ -122,11 +122,11 @@ class SharedFollowing extends Emitter<FollowEvents> {
     };
     // Rejects if the request is given up or the lock is stolen.
     await this.locks.request(this.name, options, work).catch(() => {});
-    (own as Following | null)?.stop();
+    (own as TicketSubscription | null)?.stop();
     if (this.#own === own) this.#own = null;
   }
 
-  #follow(): Following {
+  #follow(): TicketSubscription {
     const own = this.open();
     this.#own = own;
     own.on("ticket", (ticket) => this.#share({ ticket }));
@@ -177,7 +177,7 @@ class SharedFollowing extends Emitter<FollowEvents> {
     this.emit("problem", problem);
   }
 
-  /** Asks the leading tab for a reply and takes its place if none comes. Hidden tabs have no hurry. */
+  /** Requests a reply from the leading tab and takes over if there is none. Only in visible tabs. */
   #check(): void {
     if (this.#own || document.visibilityState === "hidden") return;
     const askedAt = Date.now();

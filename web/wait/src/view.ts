@@ -1,8 +1,8 @@
-// The page itself: writes what a scene says into it, and nothing else.
+// Renders a screen into the page.
 
 import type { PageTexts } from "../../../sdk/js/src/index.js";
-import type { Scene } from "./scene.js";
-import { clock } from "./words.js";
+import type { Screen } from "./screen.js";
+import { clock } from "./i18n.js";
 
 function byId<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -11,7 +11,7 @@ function byId<T extends HTMLElement>(id: string): T {
 }
 
 export class View {
-  readonly main = byId("scene");
+  readonly main = byId("screen");
   readonly enter = byId<HTMLAnchorElement>("enter");
   readonly again = byId("again");
   readonly leave = byId("leave");
@@ -22,22 +22,22 @@ export class View {
   readonly #numbers = new Intl.NumberFormat(document.documentElement.lang);
 
   constructor() {
-    // Hidden until there is a script to bring it to life.
+    // Hidden without scripts.
     for (const id of ["live", "foot"]) byId(id).hidden = false;
   }
 
-  show(scene: Scene, done: number): void {
-    const turned = this.main.dataset["scene"] !== scene.kind;
-    this.main.dataset["scene"] = scene.kind;
-    write(this.#headline, scene.headline);
-    write(byId("text"), scene.text);
-    if (scene.place) this.#place(scene.place, done);
-    // Whoever came by keyboard is where the news is, not on a button that is gone.
+  show(screen: Screen, done: number): void {
+    const turned = this.main.dataset["screen"] !== screen.kind;
+    this.main.dataset["screen"] = screen.kind;
+    write(this.#headline, screen.headline);
+    write(byId("text"), screen.text);
+    if (screen.place) this.#place(screen.place, done);
+    // Keyboard focus moves to the headline, because the focused button may have disappeared.
     const lost = document.activeElement === document.body || !document.activeElement;
-    if (turned && (scene.kind === "turn" || scene.kind === "ended") && lost) this.#headline.focus();
+    if (turned && (screen.kind === "turn" || screen.kind === "ended") && lost) this.#headline.focus();
   }
 
-  #place({ position, ahead, behind, eta }: NonNullable<Scene["place"]>, done: number): void {
+  #place({ position, ahead, behind, eta }: NonNullable<Screen["place"]>, done: number): void {
     const shown = this.#numbers.format(position);
     const number = byId("position");
     write(number, shown);
@@ -50,7 +50,7 @@ export class View {
     this.#bar.style.setProperty("--done", String(done));
   }
 
-  /** The address comes from the waiting room's own answer, which takes it from the item's policy. */
+  /** The URL comes from the ticket, where the server puts the one of the item's policy. */
   offer(address: string | null): void {
     if (address) this.enter.href = address;
     else this.enter.removeAttribute("href");
@@ -65,7 +65,7 @@ export class View {
     if (ms !== null) write(byId("countdown"), clock(ms));
   }
 
-  /** The operator's texts. Returns whether the message is another one than before. */
+  /** Shows the operator's texts. Returns whether the message changed. */
   page({ name, message }: PageTexts): boolean {
     write(byId("name"), name);
     return write(byId("message"), message ?? "");
@@ -79,12 +79,12 @@ export class View {
     byId("lost").hidden = !isLost;
   }
 
-  say(text: string): void {
+  announce(text: string): void {
     write(byId("said"), text);
   }
 
-  /** Asks whether the person really wants to leave. */
-  async reallyLeaves(): Promise<boolean> {
+  /** Shows the confirmation dialog. Returns whether the user confirmed. */
+  async confirmLeave(): Promise<boolean> {
     this.leaving.returnValue = "stay";
     this.leaving.showModal();
     await new Promise((closed) => this.leaving.addEventListener("close", closed, { once: true }));

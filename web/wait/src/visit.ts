@@ -1,86 +1,86 @@
-// One person's visit: join or find the place, follow it, and begin again where that is right.
+// Controls one visit: joins or continues with the stored ticket, follows it, and joins again where appropriate.
 
 import { ProblemError, type Ticket, type WaitingRoom, type PageTexts } from "../../../sdk/js/src/index.js";
-import { backoff } from "../../../sdk/js/src/pause.js";
-import type { Places } from "./place.js";
-import { outside, refusalIn, type Scene, sceneOf } from "./scene.js";
-import type { Follower, Tabs } from "./tabs.js";
-import type { Words } from "./words.js";
+import { backoff } from "../../../sdk/js/src/sleep.js";
+import type { TicketStorage } from "./ticket-storage.js";
+import { joinErrorScreen, refusalIn, type Screen, screenFor } from "./screen.js";
+import type { SubscriptionLike, Tabs } from "./tabs.js";
+import type { Messages } from "./i18n.js";
 
-/** The time between attempts to join, and between looks at a closed line. */
+/** Delay between attempts to join, and between polls of a closed line. */
 const RETRY = { firstMs: 5_000, longestMs: 30_000 };
-/** The shortest time between two joins at a line that refuses them although its state is a joinable one. */
+/** Minimum interval between two joins if the line refuses them although its state allows joins. */
 const REFUSED_JOIN_INTERVAL_MS = 30_000;
-/** Over which time the pages of a line that was reset join again. */
+/** Time over which the pages of a reset line spread their joins. */
 const REJOIN_SPREAD_MS = 3_000;
-/** A connection that comes back sooner is not shown as lost. */
+/** A shorter interruption is not shown. */
 const LOST_AFTER_MS = 2_000;
 /** A ticket with one of these problems is void, and its holder may join again. */
 const VOID_TICKET = new Set(["LINE_RESTARTED", "INVALID_TOKEN", "TOKEN_MISMATCH"]);
 
-/** What a visit shows and does; the page itself, or a test. */
-export interface Stage {
-  scene(scene: Scene, ticket: Ticket | null, done: number): void;
+/** What a visit controls: the page, or a test double. */
+export interface VisitView {
+  screen(screen: Screen, ticket: Ticket | null, done: number): void;
   lost(isLost: boolean): void;
   notice(text: string): void;
   page(page: PageTexts): void;
 }
 
-export class Visit {
-  #following: Follower | null = null;
+export class VisitController {
+  #following: SubscriptionLike | null = null;
   #next: ReturnType<typeof setTimeout> | undefined;
   #losing: ReturnType<typeof setTimeout> | undefined;
-  /** How many joins in a row failed, and how many of them because the line is closed. */
+  /** Consecutive failed joins, and those of them refused because the line is closed. */
   #failures = 0;
   #refusals = 0;
   #joinedAt = 0;
 
   constructor(
     readonly room: Pick<WaitingRoom, "join" | "leave" | "line" | "page">,
-    readonly places: Places,
+    readonly storage: TicketStorage,
     readonly tabs: Pick<Tabs, "follow" | "alone">,
-    readonly words: Words,
-    readonly stage: Stage,
+    readonly messages: Messages,
+    readonly view: VisitView,
   ) {}
 
-  /** Goes on with the place there is, or joins. */
+  /** Continues with the stored ticket, or joins. */
   async begin(): Promise<void> {
-    if (this.#adopted(undefined)) return;
+    if (this.#followStored(undefined)) return;
     // Two tabs that open at the same time join once.
-    await this.tabs.alone(this.places.key, async () => {
-      if (!this.#adopted(undefined)) await this.join();
+    await this.tabs.alone(this.storage.key, async () => {
+      if (!this.#followStored(undefined)) await this.join();
     });
   }
 
-  /** One attempt now; where it fails, further ones later. */
+  /** Joins. Schedules further attempts if it fails. */
   async join(): Promise<void> {
     clearTimeout(this.#next);
     this.#following?.stop();
     this.#joinedAt = Date.now();
     try {
-      const ticket = await this.room.join(this.places.reload().userId);
+      const ticket = await this.room.join(this.storage.reload().userId);
       this.#failures = this.#refusals = 0;
-      this.places.keep(ticket.token);
+      this.storage.keep(ticket.token);
       this.#show(ticket);
       this.#follow(ticket.token);
     } catch (error) {
-      this.#keptOut(error instanceof ProblemError ? error : null);
+      this.#showJoinError(error instanceof ProblemError ? error : null);
     }
   }
 
   async leave(): Promise<void> {
-    const { token } = this.places.current;
+    const { token } = this.storage.current;
     if (token) await this.room.leave(token).catch(() => this.#lost(true));
   }
 
-  /** Another tab has a new ticket: this one shows the same. */
+  /** Follows the new ticket of another tab. */
   adopt(): void {
-    this.#adopted(this.places.current.token);
+    this.#followStored(this.storage.current.token);
   }
 
-  /** Follows the ticket of this browser if it is another one than `before`. */
-  #adopted(before: string | undefined): boolean {
-    const { token } = this.places.reload();
+  /** Follows the stored ticket if it differs from `before`. */
+  #followStored(before: string | undefined): boolean {
+    const { token } = this.storage.reload();
     if (!token || token === before) return false;
     clearTimeout(this.#next);
     this.#follow(token);
@@ -93,26 +93,26 @@ export class Visit {
     this.#following = following;
     following.on("ticket", (ticket) => this.#show(ticket));
     following.on("connection", ({ state }) => this.#lost(state === "lost"));
-    following.on("page", (page) => this.stage.page(page));
-    following.on("problem", (problem) => this.#refused(problem, token));
+    following.on("page", (page) => this.view.page(page));
+    following.on("problem", (problem) => this.#handleProblem(problem, token));
   }
 
-  /** The ticket cannot be followed any more: the line was reset or removed, or the keys changed. */
-  #refused(problem: ProblemError, token: string): void {
-    if (!VOID_TICKET.has(problem.code)) return this.#keptOut(problem);
-    this.stage.notice(this.words.restarted);
+  /** Handles a ticket that cannot be followed: the line was reset or removed, or the keys changed. */
+  #handleProblem(problem: ProblemError, token: string): void {
+    if (!VOID_TICKET.has(problem.code)) return this.#showJoinError(problem);
+    this.view.notice(this.messages.restarted);
     const rejoin = () =>
-      this.tabs.alone(this.places.key, async () => {
-        if (!this.#adopted(token)) await this.join();
+      this.tabs.alone(this.storage.key, async () => {
+        if (!this.#followStored(token)) await this.join();
       });
     this.#next = setTimeout(() => void rejoin(), REJOIN_SPREAD_MS * Math.random());
   }
 
-  /** Shows why the person is not in line, and tries again later unless that cannot help. */
-  #keptOut(problem: ProblemError | null): void {
-    const scene = outside(problem?.code ?? "", problem?.status ?? 0, this.words);
-    this.stage.scene(scene, null, 0);
-    if (scene.kind === "missing") return;
+  /** Shows why the join failed, and retries later unless that cannot help. */
+  #showJoinError(problem: ProblemError | null): void {
+    const screen = joinErrorScreen(problem?.code ?? "", problem?.status ?? 0, this.messages);
+    this.view.screen(screen, null, 0);
+    if (screen.kind === "missing") return;
     if (problem?.status === 409) {
       this.#refusals++;
       return this.#watch(0);
@@ -121,31 +121,31 @@ export class Visit {
     this.#after(Math.max(wait, spread(problem?.retryAfterMs ?? 0)), () => this.join());
   }
 
-  /** Looks at a closed line until it takes people: a join would be refused, and costs the store more. */
+  /** Polls a closed line until it accepts joins. A join would be refused, and costs the store more. */
   #watch(looks: number): void {
     this.#after(backoff(looks, Math.random, RETRY), async () => {
       const refusal = await this.#look();
       if (refusal === null) this.#joinOnceMore();
-      else if (refusal.status === 404) this.#keptOut(refusal);
+      else if (refusal.status === 404) this.#showJoinError(refusal);
       else this.#watch(looks + 1);
     });
   }
 
-  /** Why a join would fail now; `null` if it may succeed. */
+  /** Returns why a join would fail now; `null` if it may succeed. */
   async #look(): Promise<ProblemError | null> {
     try {
       const { lineState } = await this.room.line();
       // The operator's message matters most while the line is closed.
-      await this.room.page().then((page) => this.stage.page(page), () => {});
+      await this.room.page().then((page) => this.view.page(page), () => {});
       const code = refusalIn(lineState);
-      if (code !== null) this.stage.scene(outside(code, 409, this.words), null, 0);
+      if (code !== null) this.view.screen(joinErrorScreen(code, 409, this.messages), null, 0);
       return code === null ? null : new ProblemError(code, 409, "");
     } catch (error) {
       return error instanceof ProblemError ? error : new ProblemError("UNAVAILABLE", 0, "");
     }
   }
 
-  /** Immediately, unless the line refused a join while its state was a joinable one. */
+  /** Joins immediately, unless the line refused a join while its state allowed joins. */
   #joinOnceMore(): void {
     const since = Date.now() - this.#joinedAt;
     const wait = this.#refusals > 1 ? Math.max(0, REFUSED_JOIN_INTERVAL_MS - since) : 0;
@@ -159,23 +159,23 @@ export class Visit {
   }
 
   #show(ticket: Ticket): void {
-    const done = ticket.status === "WAITING" ? this.places.progress(ticket.position) : 1;
-    this.stage.scene(sceneOf(ticket, this.words), ticket, done);
+    const done = ticket.status === "WAITING" ? this.storage.progress(ticket.position) : 1;
+    this.view.screen(screenFor(ticket, this.messages), ticket, done);
   }
 
   #lost(isLost: boolean): void {
     if (isLost) {
-      // Counted from the first failure, however many follow.
-      this.#losing ??= setTimeout(() => this.stage.lost(true), LOST_AFTER_MS);
+      // Started at the first failure only.
+      this.#losing ??= setTimeout(() => this.view.lost(true), LOST_AFTER_MS);
     } else {
       clearTimeout(this.#losing);
       this.#losing = undefined;
-      this.stage.lost(false);
+      this.view.lost(false);
     }
   }
 }
 
-/** Up to a quarter longer, so that no crowd forms. */
+/** Adds up to 25 %, so that clients do not act together. */
 function spread(ms: number): number {
   return ms * (1 + 0.25 * Math.random());
 }

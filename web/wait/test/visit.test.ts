@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mock, test, type TestContext } from "node:test";
 import { type Line, type LineState, type PageTexts, ProblemError, type Ticket } from "../../../sdk/js/src/index.js";
-import { Places } from "../src/place.js";
-import { Visit } from "../src/visit.js";
-import type { Words } from "../src/words.js";
+import { TicketStorage } from "../src/ticket-storage.js";
+import { VisitController } from "../src/visit.js";
+import type { Messages } from "../src/i18n.js";
 
-const words = JSON.parse(readFileSync("words/en.json", "utf8")) as Words;
+const messages = JSON.parse(readFileSync("i18n/en.json", "utf8")) as Messages;
 const refused = (code: string, status: number, retryAfterMs: number | null = null) => new ProblemError(code, status, code, retryAfterMs);
 
 /** A person at a line whose answers a test decides, with a clock of its own. */
 function person(context: TestContext, join: () => Ticket, state: () => LineState) {
   mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   context.after(() => mock.timers.reset());
-  const [joins, looks, headlines, messages] = [[] as number[], [] as number[], [] as string[], [] as unknown[]];
+  const [joins, looks, headlines, operatorMessages] = [[] as number[], [] as number[], [] as string[], [] as unknown[]];
   const room = {
     async join() {
       joins.push(Date.now());
@@ -27,14 +27,14 @@ function person(context: TestContext, join: () => Ticket, state: () => LineState
     leave: async () => {},
   };
   const tabs = { follow: () => ({ on: () => () => {}, stop() {} }), alone: (_: string, work: () => Promise<void>) => work() };
-  const places = new Places("concert", null, () => "kim");
-  const stage = {
-    scene: ({ headline }: { headline: string }) => headlines.push(headline),
+  const storage = new TicketStorage("concert", null, () => "kim");
+  const view = {
+    screen: ({ headline }: { headline: string }) => headlines.push(headline),
     lost() {},
     notice() {},
-    page: ({ message }: PageTexts) => messages.push(message),
+    page: ({ message }: PageTexts) => operatorMessages.push(message),
   };
-  const visit = new Visit(room, places, tabs, words, stage);
+  const visit = new VisitController(room, storage, tabs, messages, view);
   /** Lets time pass, with everything that becomes due meanwhile. */
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
@@ -42,14 +42,14 @@ function person(context: TestContext, join: () => Ticket, state: () => LineState
       for (let step = 0; step < 20; step++) await Promise.resolve();
     }
   };
-  return { visit, pass, joins, looks, headlines, messages };
+  return { visit, pass, joins, looks, headlines, operatorMessages };
 }
 
 const ticket = () => ({ token: "t", status: "WAITING", position: 1, waitingCount: 1, lineState: "OPEN", etaSeconds: null }) as Ticket;
 
 test("a page at a closed line joins once, then looks rarely, and joins when the line opens", async (context) => {
   let state: LineState = "DISABLED";
-  const { visit, pass, joins, looks, headlines, messages } = person(
+  const { visit, pass, joins, looks, headlines, operatorMessages } = person(
     context,
     () => {
       if (state === "DISABLED") throw refused("QUEUE_DISABLED", 409);
@@ -65,7 +65,7 @@ test("a page at a closed line joins once, then looks rarely, and joins when the 
   assert.ok(gaps.every((gap) => gap >= 15_000 && gap <= 31_000), gaps.join(" "));
   assert.ok(new Set(gaps).size > 3, "and not all pages at the same time");
   assert.equal(headlines.at(-1), "The line is closed");
-  assert.equal(messages.at(-1), "Soon.");
+  assert.equal(operatorMessages.at(-1), "Soon.");
   state = "OPEN";
   await pass(31);
   assert.equal(joins.length, 2);

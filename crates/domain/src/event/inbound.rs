@@ -1,7 +1,7 @@
-//! What product and order services say. Fields we do not know are accepted, so that they can add
-//! some without asking; fields that are wrong are not.
+//! Events of product and order services. Unknown fields are accepted, so that these services can add some;
+//! invalid fields are not.
 
-mod shape;
+mod de;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ use crate::{EndReason, ItemChange, ItemId, ItemName, UserId};
 #[serde(rename_all = "camelCase")]
 pub struct ItemChanged {
     /// The item; a number counts as its digits.
-    #[serde(deserialize_with = "shape::text_or_number")]
-    #[schemars(with = "shape::TextOrNumber")]
+    #[serde(deserialize_with = "de::string_or_integer_id")]
+    #[schemars(with = "de::TextOrNumber")]
     pub item_id: ItemId,
     /// Its name, for people.
     pub item_name: ItemName,
     /// How many are left to sell.
-    #[serde(deserialize_with = "shape::whole")]
+    #[serde(deserialize_with = "de::integer")]
     #[schemars(extend("maximum" = u32::MAX))]
     pub remain_count: u32,
     /// Whether its line is open.
@@ -27,7 +27,7 @@ pub struct ItemChanged {
     /// Whether people wait for it at all; false takes it out.
     pub is_waiting_queue_target_item: bool,
     /// Grows with every change of this item; an older one than the stored changes nothing.
-    #[serde(deserialize_with = "shape::whole")]
+    #[serde(deserialize_with = "de::integer")]
     #[schemars(extend("maximum" = u64::MAX))]
     pub version: u64,
     /// When, RFC 3339.
@@ -42,15 +42,15 @@ pub struct OrderClosed {
     /// The same for every repeat of this event.
     pub event_id: String,
     /// The line the person was let in from; a number counts as its digits.
-    #[serde(deserialize_with = "shape::text_or_number")]
-    #[schemars(with = "shape::TextOrNumber")]
+    #[serde(deserialize_with = "de::string_or_integer_id")]
+    #[schemars(with = "de::TextOrNumber")]
     pub item_id: ItemId,
     /// Whose order.
     pub user_id: UserId,
     /// Their token.
     pub token: String,
     /// How the order ended.
-    #[serde(deserialize_with = "shape::word")]
+    #[serde(deserialize_with = "de::enum_string")]
     pub outcome: Outcome,
     /// When, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -68,7 +68,7 @@ pub enum Outcome {
 }
 
 impl ItemChanged {
-    /// The change of the item; its policy stays what operators made it.
+    /// Returns the change of the item. Its policy stays, because operators set it.
     pub fn change(&self) -> ItemChange {
         ItemChange {
             id: self.item_id.clone(),

@@ -2,22 +2,22 @@ use std::fmt;
 
 use super::{SpanId, TraceId};
 
-/// The length of a `traceparent` of version 00; later ones begin the same way.
+/// Length of a `traceparent` of version 00. Later versions begin with the same fields.
 const LEN: usize = 55;
 
-/// What one service tells the next about a trace: W3C Trace Context, the `traceparent` header.
+/// The trace context that one service passes to the next: the W3C `traceparent` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     /// The trace.
     pub trace: TraceId,
-    /// The span in which the next service was told something.
+    /// The span of the caller.
     pub span: SpanId,
-    /// Whether spans of this trace are kept.
+    /// Whether spans of this trace are exported.
     pub sampled: bool,
 }
 
 impl TraceContext {
-    /// Reads a `traceparent`. One that does not follow the rules counts as none, as they demand.
+    /// Parses a `traceparent`. Returns `None` for an invalid one, as the specification requires.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (head, rest) = text.split_at_checked(LEN)?;
@@ -35,7 +35,7 @@ impl TraceContext {
     }
 }
 
-/// A number of so many digits; capital ones are not allowed.
+/// Parses a hexadecimal number with exactly `digits` lower-case digits.
 fn hex(text: &str, digits: usize) -> Option<u128> {
     let is_digit = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
     let is_hex = text.len() == digits && text.bytes().all(is_digit);
@@ -55,14 +55,14 @@ mod tests {
     const KNOWN: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_context_survives_formatting_and_parsing() {
         let context = TraceContext::parse(KNOWN).unwrap();
         assert_eq!(context.trace, TraceId(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c));
         assert_eq!((context.span, context.sampled), (SpanId(0x00f0_67aa_0ba9_02b7), true));
         assert_eq!(context.to_string(), KNOWN);
-        let silent = TraceContext { sampled: false, ..context };
-        assert_eq!(silent.to_string(), KNOWN.replace("-01", "-00"));
-        assert_eq!(TraceContext::parse(&silent.to_string()), Some(silent));
+        let unsampled = TraceContext { sampled: false, ..context };
+        assert_eq!(unsampled.to_string(), KNOWN.replace("-01", "-00"));
+        assert_eq!(TraceContext::parse(&unsampled.to_string()), Some(unsampled));
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_the_rules_is_none() {
+    fn invalid_contexts_are_ignored() {
         let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7");
         for bad in [
             String::new(),

@@ -6,15 +6,15 @@ use axum::http::{Request, Response, StatusCode, header};
 use axum::routing::{get, post};
 use axum::{Router, http::request};
 use daegi_domain::{Number, PassKeys, Ticket, TicketKeys, UserId};
-use daegi_guard::{Clock, Entry, Error, Guard, ItemId, Setup};
+use daegi_guard::{Clock, Entry, Error, Guard, GuardConfig, ItemId};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::daegi::Daegi;
+use crate::stub_daegi::StubDaegi;
 
 struct Shop {
-    daegi: Daegi,
+    daegi: StubDaegi,
     router: Router,
     pass: String,
     token: String,
@@ -22,23 +22,23 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Self {
-        let daegi = Daegi::start().await;
+        let daegi = StubDaegi::start().await;
         let (keys, tickets) = (PassKeys::generate(), TicketKeys::generate());
-        daegi.word().keys = Some(serde_json::to_value(keys.jwks()).unwrap());
+        daegi.state().keys = Some(serde_json::to_value(keys.jwks()).unwrap());
         let (item, user) = (concert(), UserId::parse("kim").unwrap());
         let ticket = Ticket { item, user, number: Number(7) };
         let pass = keys.pass(&ticket, tickets.uuid(&ticket), 1_000_000, 1_600_000);
-        let setup = Setup {
-            internal: Some(daegi.url.clone()),
-            pages: "https://wait.example".to_owned(),
+        let config = GuardConfig {
+            internal_url: Some(daegi.url.clone()),
+            browser_url: "https://wait.example".to_owned(),
             clock: Clock::new(|| 1_000_000),
-            ..Setup::of(&daegi.url)
+            ..GuardConfig::new(&daegi.url)
         };
-        let router = routes(&Guard::new(setup).unwrap());
+        let router = routes(&Guard::new(config).unwrap());
         Self { daegi, router, pass, token: tickets.token(&ticket) }
     }
 
-    async fn ask(&self, request: request::Builder) -> Response<Body> {
+    async fn send(&self, request: request::Builder) -> Response<Body> {
         self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
     }
 }
@@ -53,91 +53,93 @@ fn routes(guard: &Guard) -> Router {
         "well" => StatusCode::CREATED,
         _ => StatusCode::PAYMENT_REQUIRED,
     };
-    let by_path = guard.protect_by(|parts| {
+    let by_path = guard.layer_with(|parts| {
         ItemId::parse(parts.uri.path().strip_prefix("/items/").unwrap_or_default()).ok()
     });
-    let orders = guard.protect(concert()).completing();
+    let orders = guard.layer(concert()).complete_on_success();
     Router::new()
-        .route("/checkout", get(hello).layer(guard.protect(concert())))
+        .route("/checkout", get(hello).layer(guard.layer(concert())))
         .route("/items/{item}", get(hello).layer(by_path))
         .route("/orders/{how}", post(order).layer(orders))
         .route("/bare", get(hello))
 }
 
-async fn text(answer: Response<Body>) -> String {
-    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+async fn text(response: Response<Body>) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[tokio::test]
-async fn people_without_a_pass_are_sent_to_the_waiting_page_and_programs_are_told() {
+async fn browsers_without_a_pass_are_redirected_and_other_clients_get_a_problem() {
     let shop = Shop::open().await;
-    let person = shop.ask(Request::get("/checkout").header("accept", "text/html,*/*")).await;
-    assert_eq!(person.status(), StatusCode::SEE_OTHER);
-    assert_eq!(person.headers()[header::LOCATION], "https://wait.example/wait/concert");
-    let program = shop.ask(Request::get("/checkout").header("accept", "application/json")).await;
-    assert_eq!(program.status(), StatusCode::UNAUTHORIZED);
-    let problem: Value = serde_json::from_str(&text(program).await).unwrap();
+    let browser = shop.send(Request::get("/checkout").header("accept", "text/html,*/*")).await;
+    assert_eq!(browser.status(), StatusCode::SEE_OTHER);
+    assert_eq!(browser.headers()[header::LOCATION], "https://wait.example/wait/concert");
+    let client = shop.send(Request::get("/checkout").header("accept", "application/json")).await;
+    assert_eq!(client.status(), StatusCode::UNAUTHORIZED);
+    let problem: Value = serde_json::from_str(&text(client).await).unwrap();
     assert_eq!(problem["code"], "PASS_MISSING");
     assert_eq!(problem["waitingPage"], "https://wait.example/wait/concert");
-    let stranger = shop.ask(Request::get("/checkout?pass=a.b.c")).await;
+    let stranger = shop.send(Request::get("/checkout?pass=a.b.c")).await;
     assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
     assert!(!stranger.headers().contains_key(header::SET_COOKIE));
 }
 
 #[tokio::test]
-async fn a_pass_that_comes_with_the_address_is_kept_in_a_cookie() {
+async fn a_pass_from_the_url_is_stored_in_a_cookie() {
     let shop = Shop::open().await;
-    let first = shop.ask(Request::get(format!("/checkout?pass={}", shop.pass))).await;
+    let first = shop.send(Request::get(format!("/checkout?pass={}", shop.pass))).await;
     let cookie = first.headers()[header::SET_COOKIE].to_str().unwrap().to_owned();
     let rest = "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax; Secure";
     assert_eq!(cookie, format!("daegi-pass-concert={}{rest}", shop.pass));
     assert_eq!(text(first).await, "hello kim");
     let kept = cookie.split(';').next().unwrap();
-    let second = shop.ask(Request::get("/checkout").header("cookie", kept)).await;
+    let second = shop.send(Request::get("/checkout").header("cookie", kept)).await;
     assert!(!second.headers().contains_key(header::SET_COOKIE));
     assert_eq!(text(second).await, "hello kim");
 }
 
 #[tokio::test]
-async fn the_item_may_be_part_of_the_request() {
+async fn the_item_may_be_taken_from_the_request() {
     let shop = Shop::open().await;
     let with_pass = |path| Request::get(path).header("daegi-pass", &shop.pass);
-    assert_eq!(shop.ask(with_pass("/items/concert")).await.status(), StatusCode::OK);
-    assert_eq!(shop.ask(with_pass("/items/drop")).await.status(), StatusCode::FORBIDDEN);
-    assert_eq!(shop.ask(with_pass("/items/a$b")).await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(shop.send(with_pass("/items/concert")).await.status(), StatusCode::OK);
+    assert_eq!(shop.send(with_pass("/items/drop")).await.status(), StatusCode::FORBIDDEN);
+    assert_eq!(shop.send(with_pass("/items/a$b")).await.status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
-async fn only_what_went_well_completes_the_entry() {
+async fn only_a_successful_response_completes_the_entry() {
     let shop = Shop::open().await;
     let order = |how| Request::post(format!("/orders/{how}")).header("daegi-pass", &shop.pass);
-    assert_eq!(shop.ask(order("badly")).await.status(), StatusCode::PAYMENT_REQUIRED);
-    assert!(shop.daegi.word().completed.is_empty());
-    assert_eq!(shop.ask(order("well")).await.status(), StatusCode::CREATED);
-    assert_eq!(shop.daegi.word().completed, std::slice::from_ref(&shop.token));
+    assert_eq!(shop.send(order("badly")).await.status(), StatusCode::PAYMENT_REQUIRED);
+    assert!(shop.daegi.state().completed.is_empty());
+    assert_eq!(shop.send(order("well")).await.status(), StatusCode::CREATED);
+    assert_eq!(shop.daegi.state().completed, std::slice::from_ref(&shop.token));
 }
 
 #[tokio::test]
-async fn an_entry_needs_a_guard_and_asking_online_an_address() {
+async fn an_entry_needs_a_guard_and_an_online_check_an_internal_url() {
     let shop = Shop::open().await;
-    let bare = shop.ask(Request::get("/bare").header("daegi-pass", &shop.pass)).await;
+    let bare = shop.send(Request::get("/bare").header("daegi-pass", &shop.pass)).await;
     assert_eq!(bare.status(), StatusCode::INTERNAL_SERVER_ERROR);
-    assert!(Guard::new(Setup { online: true, ..Setup::of("http://x") }).is_err());
+    assert!(Guard::new(GuardConfig { online: true, ..GuardConfig::new("http://x") }).is_err());
 }
 
 #[tokio::test]
-async fn an_https_address_is_refused_at_once_unless_the_client_is_ones_own() {
-    let setup = |room: &str, internal: &str| Setup {
-        pages: "https://wait.example/".to_owned(),
-        internal: Some(internal.to_owned()),
-        ..Setup::of(room)
+async fn an_https_url_is_rejected_without_a_custom_client() {
+    let config = |room: &str, internal: &str| GuardConfig {
+        browser_url: "https://wait.example/".to_owned(),
+        internal_url: Some(internal.to_owned()),
+        ..GuardConfig::new(room)
     };
-    let far = setup("HTTPS://wait.example", "http://daegi-api-internal:8081");
-    assert!(matches!(Guard::new(far.clone()), Err(Error::NoTls(address)) if address == far.room));
-    let odd = setup("http://daegi-api", "https://daegi-api-internal");
-    assert!(matches!(Guard::new(odd), Err(Error::NoTls(_))));
+    let far = config("HTTPS://wait.example", "http://daegi-api-internal:8081");
+    assert!(
+        matches!(Guard::new(far.clone()), Err(Error::TlsUnsupported(address)) if address == far.public_url)
+    );
+    let odd = config("http://daegi-api", "https://daegi-api-internal");
+    assert!(matches!(Guard::new(odd), Err(Error::TlsUnsupported(_))));
     Guard::with_client(far, daegi_guard::reqwest::Client::new()).unwrap();
-    let near = Guard::new(setup("http://daegi-api", "http://daegi-api-internal:8081")).unwrap();
+    let near = Guard::new(config("http://daegi-api", "http://daegi-api-internal:8081")).unwrap();
     assert_eq!(near.waiting_page(&concert()), "https://wait.example/wait/concert");
 }

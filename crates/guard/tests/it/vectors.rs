@@ -1,7 +1,7 @@
-//! What `sdk/vectors` says, this guard does.
+//! Runs the vectors of `sdk/vectors`.
 
-#[path = "../../examples/vectors/make.rs"]
-mod make;
+#[path = "../../examples/vectors/generate.rs"]
+mod generate;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use axum::http::Request;
 use axum::http::request::Parts;
-use daegi_guard::{Admission, Clock, Entry, Guard, ItemId, Refusal, Setup, WhenAway};
+use daegi_guard::{
+    Authorization, Clock, Entry, Guard, GuardConfig, ItemId, OnUnavailable, Refusal,
+};
 use serde_json::{Value, json};
 
-use crate::daegi::Daegi;
+use crate::stub_daegi::StubDaegi;
 
 fn committed() -> Value {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/vectors/guard.json");
@@ -28,55 +30,55 @@ fn seconds(value: &Value) -> Duration {
 }
 
 #[test]
-fn the_committed_vectors_are_those_that_are_made() {
+fn the_committed_vectors_are_up_to_date() {
     let how = "sdk/vectors/guard.json is out of date: cargo run -p daegi-guard --example vectors";
-    assert!(committed() == make::vectors(), "{how}");
+    assert!(committed() == generate::vectors(), "{how}");
 }
 
 #[tokio::test]
-async fn every_story_ends_as_it_is_told() {
+async fn every_scenario_has_the_expected_outcome() {
     let vectors = committed();
-    for story in list(&vectors, "stories") {
-        live_through(&vectors["keySets"], &story).await;
+    for scenario in list(&vectors, "scenarios") {
+        run_scenario(&vectors["keySets"], &scenario).await;
     }
 }
 
-async fn live_through(key_sets: &Value, story: &Value) {
-    let daegi = Daegi::start().await;
+async fn run_scenario(key_sets: &Value, scenario: &Value) {
+    let daegi = StubDaegi::start().await;
     let now = Arc::new(AtomicU64::new(0));
-    let guard = Guard::new(setup(&story["setup"], &daegi, Arc::clone(&now))).unwrap();
-    for step in story["steps"].as_array().unwrap() {
+    let guard = Guard::new(config(&scenario["config"], &daegi, Arc::clone(&now))).unwrap();
+    for step in scenario["steps"].as_array().unwrap() {
         now.store(step["now"].as_u64().unwrap() * 1000, Ordering::SeqCst);
-        daegi.word().keys = key_sets.get(step["keys"].as_str().unwrap()).cloned();
-        daegi.word().verdict = Some(step["verdict"].clone()).filter(Value::is_object);
+        daegi.state().keys = key_sets.get(step["keys"].as_str().unwrap()).cloned();
+        daegi.state().verdict = Some(step["verdict"].clone()).filter(Value::is_object);
         let item = ItemId::parse(step["item"].as_str().unwrap()).unwrap();
-        let said = guard.check(&item, step["pass"].as_str().unwrap()).await;
-        let (name, word) = (&story["name"], daegi.word());
-        assert_eq!(told(said), step["expect"], "{name}: {step}");
-        assert_eq!(word.keys_asked, step["keysAsked"], "{name}: {step}");
-        assert_eq!(word.verdicts_asked, step["verdictsAsked"], "{name}: {step}");
+        let result = guard.check(&item, step["pass"].as_str().unwrap()).await;
+        let (name, state) = (&scenario["name"], daegi.state());
+        assert_eq!(outcome(result), step["expect"], "{name}: {step}");
+        assert_eq!(state.key_fetches, step["keyFetches"], "{name}: {step}");
+        assert_eq!(state.online_checks, step["onlineChecks"], "{name}: {step}");
     }
 }
 
-fn setup(said: &Value, daegi: &Daegi, now: Arc<AtomicU64>) -> Setup {
-    let open = said["whenAway"] == "letIn";
-    Setup {
-        internal: Some(daegi.url.clone()),
-        online: said["online"] == true,
-        when_away: if open { WhenAway::LetIn } else { WhenAway::Refuse },
-        clock_skew: seconds(&said["clockSkewSeconds"]),
-        refresh: seconds(&said["refreshSeconds"]),
-        pause: seconds(&said["pauseSeconds"]),
+fn config(options: &Value, daegi: &StubDaegi, now: Arc<AtomicU64>) -> GuardConfig {
+    let open = options["onUnavailable"] == "failOpen";
+    GuardConfig {
+        internal_url: Some(daegi.url.clone()),
+        online: options["online"] == true,
+        on_unavailable: if open { OnUnavailable::FailOpen } else { OnUnavailable::FailClosed },
+        clock_skew: seconds(&options["clockSkewSeconds"]),
+        key_ttl: seconds(&options["keyTtlSeconds"]),
+        min_fetch_interval: seconds(&options["minFetchIntervalSeconds"]),
         clock: Clock::new(move || now.load(Ordering::SeqCst)),
-        ..Setup::of(&daegi.url)
+        ..GuardConfig::new(&daegi.url)
     }
 }
 
-fn told(said: Result<Entry, Refusal>) -> Value {
-    match said {
+fn outcome(result: Result<Entry, Refusal>) -> Value {
+    match result {
         Ok(entry) => json!({ "entry": {
             "userId": entry.user, "itemId": entry.item, "passId": entry.pass_id,
-            "number": entry.number, "expiresAt": entry.expires_at, "genuine": entry.genuine,
+            "number": entry.number, "expiresAt": entry.expires_at, "signatureVerified": entry.signature_verified,
             "token": entry.token(),
         }}),
         Err(refusal) => json!({ "refused": refusal.code() }),
@@ -94,53 +96,53 @@ fn request(vector: &Value) -> (Parts, ItemId) {
 }
 
 #[test]
-fn a_pass_is_found_where_it_may_be() {
-    for vector in list(&committed(), "carriers") {
+fn a_pass_is_found_in_each_of_its_sources() {
+    for vector in list(&committed(), "passSources") {
         let (parts, item) = request(&vector);
         assert_eq!(daegi_guard::find_pass(&parts, &item), vector["pass"], "{vector}");
     }
 }
 
 #[tokio::test]
-async fn a_link_neither_replaces_nor_hides_a_good_cookie() {
+async fn a_link_neither_replaces_nor_hides_a_valid_cookie() {
     let vectors = committed();
     for vector in list(&vectors, "requests") {
-        let daegi = Daegi::start().await;
-        daegi.word().keys = vectors["keySets"].get(vector["keys"].as_str().unwrap()).cloned();
+        let daegi = StubDaegi::start().await;
+        daegi.state().keys = vectors["keySets"].get(vector["keys"].as_str().unwrap()).cloned();
         let now = vector["now"].as_u64().unwrap() * 1000;
         let clock = Clock::new(move || now);
-        let guard = Guard::new(Setup { clock, ..Setup::of(&daegi.url) }).unwrap();
+        let guard = Guard::new(GuardConfig { clock, ..GuardConfig::new(&daegi.url) }).unwrap();
         let (parts, item) = request(&vector);
-        let admitted = match guard.admit(&parts, &item).await {
-            Ok(Admission { entry, keep }) => json!({
+        let authorized = match guard.authorize(&parts, &item).await {
+            Ok(Authorization { entry, keep }) => json!({
                 "userId": entry.user, "expiresAt": entry.expires_at, "keeps": keep,
             }),
             Err(refusal) => json!({ "refused": refusal.code() }),
         };
-        assert_eq!(admitted, vector["expect"], "{}", vector["name"]);
+        assert_eq!(authorized, vector["expect"], "{}", vector["name"]);
     }
 }
 
 #[tokio::test]
-async fn a_cookie_that_was_revoked_gives_way_to_a_good_pass_in_the_address() {
+async fn a_revoked_cookie_is_replaced_by_a_valid_pass_in_the_url() {
     let vectors = committed();
     let list = list(&vectors, "requests");
-    let vector = list.iter().find(|vector| vector["name"] == "another person's pass").unwrap();
-    let daegi = Daegi::start().await;
-    daegi.word().keys = vectors["keySets"].get("first").cloned();
-    daegi.word().verdict = Some(json!({ "valid": false, "reason": "COMPLETED" }));
+    let vector = list.iter().find(|vector| vector["name"] == "another user's pass").unwrap();
+    let daegi = StubDaegi::start().await;
+    daegi.state().keys = vectors["keySets"].get("first").cloned();
+    daegi.state().verdict = Some(json!({ "valid": false, "reason": "COMPLETED" }));
     let now = vector["now"].as_u64().unwrap() * 1000;
-    let setup = Setup {
-        internal: Some(daegi.url.clone()),
+    let setup = GuardConfig {
+        internal_url: Some(daegi.url.clone()),
         online: true,
         clock: Clock::new(move || now),
-        ..Setup::of(&daegi.url)
+        ..GuardConfig::new(&daegi.url)
     };
     let (parts, item) = request(vector);
-    let refused = Guard::new(setup).unwrap().admit(&parts, &item).await.unwrap_err();
+    let refused = Guard::new(setup).unwrap().authorize(&parts, &item).await.unwrap_err();
     assert_eq!(
-        (refused.code(), daegi.word().verdicts_asked),
+        (refused.code(), daegi.state().online_checks),
         ("PASS_REVOKED", 2),
-        "both were asked about"
+        "both were checked"
     );
 }

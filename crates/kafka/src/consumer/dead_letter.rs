@@ -1,4 +1,4 @@
-//! A record that cannot be applied, on its way to the dead-letter topic.
+//! A record that cannot be decoded, for the dead-letter topic.
 //!
 //! A dead letter is the record as it was, with headers that name the reason and the source. A record
 //! that Kafka accepted on the source topic may be too large for the dead-letter topic, because the added
@@ -11,7 +11,7 @@ use daegi_domain::{Topic, Topics};
 use rdkafka::message::{Header, Headers, OwnedHeaders};
 use sha2::{Digest, Sha256};
 
-use super::Incoming;
+use super::InboundMessage;
 use crate::Record;
 
 /// Bytes of key, headers and body that a letter may have, largest first. The first is below the
@@ -38,9 +38,9 @@ pub(super) struct DeadLetter {
 
 impl DeadLetter {
     /// The letter of a record, cut if it is larger than the first limit.
-    pub(super) fn new(message: &Incoming<'_>, reason: &str, topics: &Topics) -> Self {
+    pub(super) fn new(message: &InboundMessage<'_>, reason: &str, topics: &Topics) -> Self {
         let (key, body) = (message.key.map(Into::into), message.body.map(Into::into));
-        let Incoming { topic, partition, offset, .. } = *message;
+        let InboundMessage { topic, partition, offset, .. } = *message;
         Self::build(topics, topic, (partition, offset), reason, key, body, message.headers())
     }
 
@@ -59,7 +59,7 @@ impl DeadLetter {
             ("dlq_partition", partition.to_string()),
             ("dlq_offset", offset.to_string()),
         ];
-        let topic = topics.dead_letters(topic);
+        let topic = topics.dead_letter_name(topic);
         let mut letter = Self { topic, key, body, headers, added, limit: usize::MAX };
         if letter.bytes() > LIMITS[0] {
             letter.shrink();

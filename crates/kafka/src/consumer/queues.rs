@@ -1,5 +1,5 @@
-//! The partitions of one assignment. Each has a queue of records that were read, and at most one worker
-//! that has taken a batch of them, so that a partition keeps its order and waits for no other one.
+//! The partitions of one assignment. Each has a queue of records and at most one worker that
+//! applies a batch of them, so that a partition keeps its order and waits for no other partition.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,29 +8,29 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::reading::{Batch, Message};
+use super::fetched::{Batch, Message};
 
-/// How long a full queue may keep all partitions from being read. librdkafka throws away what it has
-/// prefetched of a partition when the partition is paused, so a queue that only needs a moment is
-/// waited for.
+/// How long a full queue may stop all partitions from being read before its partition is paused.
+/// Pausing makes librdkafka discard what it has prefetched, so a queue that drains within this time
+/// is not paused.
 const FULL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// When the oldest record was read whose effect a worker has yet to confirm.
+/// When the oldest record was read that a worker has not applied yet.
 #[derive(Debug, Default)]
 pub(super) struct Unapplied(Mutex<Option<Instant>>);
 
 /// The queues of all partitions.
 pub(super) struct Queues<M> {
-    era: u64,
+    generation: u64,
     partitions: BTreeMap<i32, Queue<M>>,
 }
 
 struct Queue<M> {
     waiting: Batch<M>,
     worker: Option<Worker>,
-    /// Since when it has no room for more.
+    /// Since when it is full.
     full_since: Option<Instant>,
-    /// Whether librdkafka was asked not to fetch this partition.
+    /// Whether fetching this partition is paused.
     is_paused: bool,
 }
 
@@ -40,13 +40,13 @@ struct Worker {
     unapplied: Arc<Unapplied>,
 }
 
-/// What a worker gets.
+/// The work of one worker.
 pub(super) struct Job<M> {
     pub(super) partition: i32,
-    pub(super) era: u64,
+    pub(super) generation: u64,
     pub(super) batch: Batch<M>,
-    /// Cancelled when the records are no longer this worker's: it finishes an attempt that is under
-    /// way and begins no other.
+    /// Cancelled when this worker no longer owns the records: it finishes the current attempt and
+    /// starts no other.
     pub(super) cancel: CancellationToken,
     pub(super) unapplied: Arc<Unapplied>,
 }
@@ -73,26 +73,26 @@ impl<M> Default for Queue<M> {
 
 impl<M> Queues<M> {
     pub(super) fn new() -> Self {
-        Self { era: 0, partitions: BTreeMap::new() }
+        Self { generation: 0, partitions: BTreeMap::new() }
     }
 
-    pub(super) fn is_in(&self, era: u64) -> bool {
-        self.era == era
+    pub(super) fn is_in(&self, generation: u64) -> bool {
+        self.generation == generation
     }
 
-    /// Begins another assignment: what was read before is read again by the owner of its partition.
-    /// Returns the partitions that are paused and must be resumed, because librdkafka keeps a pause
-    /// over a rebalance.
-    pub(super) fn follow(&mut self, era: u64) -> Vec<i32> {
-        self.era = era;
+    /// Starts another assignment and drops queued records; the owner of their partition reads them
+    /// again. Returns the paused partitions, which the caller must resume, because librdkafka keeps
+    /// a pause over a rebalance.
+    pub(super) fn start_generation(&mut self, generation: u64) -> Vec<i32> {
+        self.generation = generation;
         let partitions: Vec<_> = self.partitions.keys().copied().collect();
         let paused = partitions.into_iter().filter(|partition| self.clear(*partition)).collect();
         self.partitions.retain(|_, queue| queue.worker.is_some());
         paused
     }
 
-    /// Drops what was read of a partition and cancels its worker. Returns whether it is paused; the
-    /// caller resumes it.
+    /// Drops the queued records of a partition and cancels its worker. Returns whether the
+    /// partition is paused; the caller then resumes it.
     pub(super) fn clear(&mut self, partition: i32) -> bool {
         let Some(queue) = self.partitions.get_mut(&partition) else { return false };
         queue.waiting = Batch::default();
@@ -122,7 +122,7 @@ impl<M> Queues<M> {
         self.partitions.entry(partition).or_default().waiting.has_end = true;
     }
 
-    /// Whether the topic may be read: a full queue that is not paused would grow.
+    /// Returns whether the topic may be polled: a full queue that is not paused would grow.
     pub(super) fn have_room(&self) -> bool {
         self.partitions.values().all(|queue| queue.full_since.is_none() || queue.is_paused)
     }
@@ -135,13 +135,13 @@ impl<M> Queues<M> {
         self.partitions.get(&partition).is_some_and(|queue| queue.is_paused)
     }
 
-    /// When the next full queue is to be paused.
+    /// Returns when the next full queue is to be paused.
     pub(super) fn next_pause(&self) -> Option<Instant> {
         let queues = self.partitions.values().filter(|queue| !queue.is_paused);
         queues.filter_map(|queue| queue.full_since).min().map(|since| since + FULL_TIMEOUT)
     }
 
-    /// Marks queues as paused that were full for too long, and returns them.
+    /// Marks queues that have been full for too long as paused, and returns them.
     pub(super) fn pause_full(&mut self, now: Instant) -> Vec<i32> {
         self.mark(true, |queue| queue.full_since.is_some_and(|since| now >= since + FULL_TIMEOUT))
     }
@@ -162,14 +162,14 @@ impl<M> Queues<M> {
         marked
     }
 
-    /// Partitions with records and without a worker.
+    /// Returns the partitions that have records and no worker.
     pub(super) fn ready(&self) -> Vec<i32> {
         let ready = self.partitions.iter().filter(|(_, queue)| queue.is_ready());
         ready.map(|(partition, _)| *partition).collect()
     }
 
-    /// Takes all that was read of a partition for a worker. Returns `None` if there is nothing, or if
-    /// another worker still runs.
+    /// Moves all queued records of a partition into a job. Returns `None` if there are none or a
+    /// worker still runs.
     pub(super) fn take(&mut self, partition: i32, stop: &CancellationToken) -> Option<Job<M>> {
         let queue = self.partitions.get_mut(&partition).filter(|queue| queue.is_ready())?;
         let batch = std::mem::take(&mut queue.waiting);
@@ -178,17 +178,17 @@ impl<M> Queues<M> {
         worker.unapplied.set(batch.oldest());
         let Worker { cancel, unapplied } = worker.clone();
         queue.worker = Some(worker);
-        Some(Job { partition, era: self.era, batch, cancel, unapplied })
+        Some(Job { partition, generation: self.generation, batch, cancel, unapplied })
     }
 
-    /// A worker has ended.
+    /// Marks that the worker of a partition has ended.
     pub(super) fn finish(&mut self, partition: i32) {
         if let Some(queue) = self.partitions.get_mut(&partition) {
             queue.worker = None;
         }
     }
 
-    /// How long the oldest record of a partition has been waiting for its effect; 0 if none does.
+    /// Returns the age of the oldest unapplied record of a partition; 0 if there is none.
     pub(super) fn age(&self, partition: i32, now: Instant) -> Duration {
         let Some(queue) = self.partitions.get(&partition) else { return Duration::ZERO };
         let under_way = queue.worker.as_ref().and_then(|worker| worker.unapplied.oldest());
@@ -205,7 +205,7 @@ impl<M> Queue<M> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::tests::message;
+    use super::super::fetched::tests::message;
     use super::*;
 
     fn filled(partition: i32, records: i64, now: Instant) -> Queues<i64> {
@@ -252,14 +252,14 @@ mod tests {
         let job = queues.take(0, &stop).unwrap();
         (0..5_000).for_each(|n| queues.push(message(0, n * 10), now));
         assert_eq!(queues.pause_full(now + FULL_TIMEOUT), [0]);
-        assert_eq!(queues.follow(1), [0]);
+        assert_eq!(queues.start_generation(1), [0]);
         assert!(job.cancel.is_cancelled() && !stop.is_cancelled());
         assert!(queues.have_room() && queues.ready().is_empty());
         // The next one waits for the one that was cancelled.
         queues.push(message(0, 0), now);
         assert!(queues.take(0, &stop).is_none());
         queues.finish(0);
-        assert_eq!(queues.take(0, &stop).unwrap().era, 1);
+        assert_eq!(queues.take(0, &stop).unwrap().generation, 1);
     }
 
     #[test]

@@ -1,31 +1,31 @@
-//! The brokers that every promise must hold on.
+//! The brokers that every test runs against.
 
 use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
 use daegi_kafka::{EmbeddedBroker, Publisher};
 use daegi_testkit::kafka_broker::Kafka;
-use daegi_testkit::kafka_reader::{Found, written};
-use daegi_testkit::{Reader, Writer, shared_kafka_or_loud};
+use daegi_testkit::topic_reader::{TopicRecord, message_count};
+use daegi_testkit::{TopicReader, TopicWriter, shared_kafka_or_skip};
 
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A broker, with topics that are this test's own.
+/// A broker with topics of one test.
 pub(crate) struct Broker {
     pub(crate) name: &'static str,
     pub(crate) at: String,
     pub(crate) topics: Topics,
-    /// Ends with the value; a real one ends with the process.
+    /// Stops with the value; a real one stops with the process.
     embedded: Option<EmbeddedBroker>,
     real: Option<&'static Kafka>,
 }
 
 impl Broker {
-    /// The embedded one, and a real one where Java and Maven are there.
+    /// The embedded one, and a real one if Java and Maven are installed.
     pub(crate) async fn each() -> Vec<Self> {
         let mut brokers = vec![Self::embedded()];
-        if let Some(kafka) = shared_kafka_or_loud().await {
-            let topics = kafka.own_topics().await.unwrap();
+        if let Some(kafka) = shared_kafka_or_skip().await {
+            let topics = kafka.create_topics().await.unwrap();
             let at = kafka.bootstrap();
             brokers.push(Self { name: "real", at, topics, embedded: None, real: Some(kafka) });
         }
@@ -49,7 +49,7 @@ impl Broker {
 
     /// Makes the dead letters of `item.changed` impossible to write.
     pub(crate) async fn deny_dead_letters(&self) {
-        let topic = self.topics.dead_letters(Topic::ItemChanged);
+        let topic = self.topics.dead_letter_name(Topic::ItemChanged);
         match (&self.embedded, self.real) {
             (Some(embedded), _) => embedded.deny(&topic).unwrap(),
             (None, Some(kafka)) => kafka.limit_topic(&topic, 1).await.unwrap(),
@@ -57,9 +57,9 @@ impl Broker {
         }
     }
 
-    /// Accepts them again, up to this many bytes where the broker can tell.
+    /// Accepts them again, up to this many bytes on a real broker.
     pub(crate) async fn permit_dead_letters(&self, bytes: u32) {
-        let topic = self.topics.dead_letters(Topic::ItemChanged);
+        let topic = self.topics.dead_letter_name(Topic::ItemChanged);
         match (&self.embedded, self.real) {
             (Some(embedded), _) => embedded.permit(&topic).unwrap(),
             (None, Some(kafka)) => kafka.limit_topic(&topic, bytes).await.unwrap(),
@@ -70,24 +70,24 @@ impl Broker {
     /// Writes to one partition of `item.changed`.
     pub(crate) async fn write(&self, partition: i32, bodies: &[impl AsRef<[u8]>]) {
         let topic = self.topics.name(Topic::ItemChanged);
-        Writer::new(&self.at).unwrap().write(topic, partition, bodies).await.unwrap();
+        TopicWriter::new(&self.at).unwrap().write(topic, partition, bodies).await.unwrap();
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
-        Publisher::new(&self.at).unwrap().with_patience(SOON)
+        Publisher::new(&self.at).unwrap().with_delivery_timeout(TEST_TIMEOUT)
     }
 
     /// The first messages of a topic, in the order of each partition.
-    pub(crate) async fn read(&self, topic: Topic, count: usize) -> Vec<Found> {
+    pub(crate) async fn read(&self, topic: Topic, count: usize) -> Vec<TopicRecord> {
         self.read_named(self.topics.name(topic), count).await
     }
 
-    pub(crate) async fn read_named(&self, topic: &str, count: usize) -> Vec<Found> {
-        Reader::open(&self.at, topic).await.unwrap().take(count).await
+    pub(crate) async fn read_named(&self, topic: &str, count: usize) -> Vec<TopicRecord> {
+        TopicReader::open(&self.at, topic).await.unwrap().take(count).await
     }
 
     /// How many messages were written to a topic.
-    pub(crate) async fn written(&self, topic: &str) -> i64 {
-        written(&self.at, topic).await.unwrap()
+    pub(crate) async fn message_count(&self, topic: &str) -> i64 {
+        message_count(&self.at, topic).await.unwrap()
     }
 }

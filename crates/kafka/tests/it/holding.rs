@@ -1,10 +1,10 @@
-//! A partition that cannot go on holds itself and no other.
+//! A held partition does not hold any other.
 
 use daegi_domain::Topic;
 use daegi_testkit::eventually;
 
-use crate::broker::{Broker, SOON};
-use crate::notes::{Notes, Running};
+use crate::broker::{Broker, TEST_TIMEOUT};
+use crate::recording_handler::{RecordingHandler, Running};
 
 /// More than Kafka's producers accept by default, less than its brokers do.
 const LARGE: usize = 1_020_000;
@@ -21,12 +21,16 @@ async fn poison_too_large_for_a_dead_letter_is_truncated_and_stops_no_partition(
     for broker in Broker::each().await {
         broker.write(0, &[large(), "good behind".into()]).await;
         broker.write(1, &["good beside"]).await;
-        let notes = Notes::complete();
-        let running = Running::start(&broker, &notes);
-        eventually(SOON, "the other partition goes on", async || notes.has("good beside")).await;
-        eventually(SOON, "the partition goes on", async || notes.has("good behind")).await;
+        let handler = RecordingHandler::complete();
+        let running = Running::start(&broker, &handler);
+        eventually(TEST_TIMEOUT, "the other partition continues", async || {
+            handler.has("good beside")
+        })
+        .await;
+        eventually(TEST_TIMEOUT, "the partition continues", async || handler.has("good behind"))
+            .await;
 
-        let dead_letters = broker.topics.dead_letters(Topic::ItemChanged);
+        let dead_letters = broker.topics.dead_letter_name(Topic::ItemChanged);
         let letter = broker.read_named(&dead_letters, 1).await.remove(0);
         let body = letter.body.unwrap();
         assert!(
@@ -49,7 +53,7 @@ async fn poison_too_large_for_a_dead_letter_is_truncated_and_stops_no_partition(
             assert_eq!(letter.headers[header], value, "{}: {header}", broker.name);
         }
         running.stop().await;
-        assert_eq!(broker.written(&dead_letters).await, 1, "{}", broker.name);
+        assert_eq!(broker.message_count(&dead_letters).await, 1, "{}", broker.name);
     }
 }
 
@@ -58,19 +62,22 @@ async fn a_dead_letter_topic_that_cannot_be_written_holds_only_the_partition_of_
     for broker in Broker::each().await {
         broker.deny_dead_letters().await;
         broker.write(0, &["good before", "bad", "good behind"]).await;
-        let notes = Notes::complete();
-        let running = Running::start(&broker, &notes);
-        eventually(SOON, "what is before the poison", async || notes.has("good before")).await;
+        let handler = RecordingHandler::complete();
+        let running = Running::start(&broker, &handler);
+        eventually(TEST_TIMEOUT, "what is before the poison", async || handler.has("good before"))
+            .await;
         for n in 0..3 {
             let body = format!("good beside {n}");
             broker.write(1, &[&body]).await;
-            eventually(SOON, "the other partition goes on", async || notes.has(&body)).await;
+            eventually(TEST_TIMEOUT, "the other partition continues", async || handler.has(&body))
+                .await;
         }
-        assert!(!notes.has("good behind"), "{}: nothing passes the poison", broker.name);
+        assert!(!handler.has("good behind"), "{}: nothing passes the poison", broker.name);
 
         broker.permit_dead_letters(1_048_588).await;
-        eventually(SOON, "the partition goes on", async || notes.has("good behind")).await;
-        let dead_letters = broker.topics.dead_letters(Topic::ItemChanged);
+        eventually(TEST_TIMEOUT, "the partition continues", async || handler.has("good behind"))
+            .await;
+        let dead_letters = broker.topics.dead_letter_name(Topic::ItemChanged);
         let letter = broker.read_named(&dead_letters, 1).await.remove(0);
         assert_eq!(letter.headers["dlq_offset"], "1", "{}", broker.name);
         running.stop().await;
@@ -82,10 +89,11 @@ async fn a_dead_letter_topic_with_a_lower_limit_gets_less_of_a_letter() {
     for broker in Broker::each().await.into_iter().filter(|broker| broker.name == "real") {
         broker.permit_dead_letters(10_000).await;
         broker.write(0, &[large(), "good behind".into()]).await;
-        let notes = Notes::complete();
-        let running = Running::start(&broker, &notes);
-        eventually(SOON, "the partition goes on", async || notes.has("good behind")).await;
-        let dead_letters = broker.topics.dead_letters(Topic::ItemChanged);
+        let handler = RecordingHandler::complete();
+        let running = Running::start(&broker, &handler);
+        eventually(TEST_TIMEOUT, "the partition continues", async || handler.has("good behind"))
+            .await;
+        let dead_letters = broker.topics.dead_letter_name(Topic::ItemChanged);
         let letter = broker.read_named(&dead_letters, 1).await.remove(0);
         assert!((1_000..10_000).contains(&letter.body.unwrap().len()));
         assert_eq!(letter.headers["dlq_original_sha256"], LARGE_SHA256);
@@ -99,18 +107,22 @@ async fn a_held_partition_with_more_than_its_queue_takes_keeps_others_going_and_
         let many: Vec<_> = (0..20_000).map(|n| format!("many {n}")).collect();
         broker.write(0, &["stuck"]).await;
         broker.write(0, &many).await;
-        let notes = Notes::complete();
-        let running = Running::start(&broker, &notes);
-        eventually(SOON, "an attempt", async || notes.is_full()).await;
+        let handler = RecordingHandler::complete();
+        let running = Running::start(&broker, &handler);
+        eventually(TEST_TIMEOUT, "an attempt", async || handler.has_failed()).await;
         for n in 0..3 {
             let body = format!("good beside {n}");
             broker.write(1, &[&body]).await;
-            eventually(SOON, "the other partition goes on", async || notes.has(&body)).await;
+            eventually(TEST_TIMEOUT, "the other partition continues", async || handler.has(&body))
+                .await;
         }
-        assert!(notes.with_prefix("many").is_empty(), "{}: nothing passes", broker.name);
-        notes.unstick();
-        eventually(SOON, "all of them", async || notes.with_prefix("many").len() >= 20_000).await;
-        assert_eq!(notes.with_prefix("many"), many, "{}: each once and in order", broker.name);
+        assert!(handler.with_prefix("many").is_empty(), "{}: nothing passes", broker.name);
+        handler.unstick();
+        eventually(TEST_TIMEOUT, "all of them", async || {
+            handler.with_prefix("many").len() >= 20_000
+        })
+        .await;
+        assert_eq!(handler.with_prefix("many"), many, "{}: each once and in order", broker.name);
         running.stop().await;
     }
 }
@@ -120,17 +132,17 @@ async fn a_held_partition_is_read_again_after_a_loss_up_to_the_record_that_holds
     for broker in Broker::each().await {
         broker.write(0, &["good before", "stuck", "good behind"]).await;
         broker.write(1, &["good beside"]).await;
-        let notes = Notes::new();
-        let running = Running::start(&broker, &notes);
-        let is_read = async || notes.has("good before") && notes.has("good beside");
-        eventually(SOON, "it is read", is_read).await;
-        eventually(SOON, "it is held", async || notes.is_full()).await;
-        notes.lose_everything();
-        eventually(SOON, "it is read again", is_read).await;
-        assert!(!notes.has("good behind") && !notes.is_complete());
-        notes.unstick();
-        eventually(SOON, "it is read to its end", async || notes.is_complete()).await;
-        assert_eq!(notes.with_prefix("good b").len(), 3, "{}", broker.name);
+        let handler = RecordingHandler::new();
+        let running = Running::start(&broker, &handler);
+        let is_read = async || handler.has("good before") && handler.has("good beside");
+        eventually(TEST_TIMEOUT, "it is read", is_read).await;
+        eventually(TEST_TIMEOUT, "it is held", async || handler.has_failed()).await;
+        handler.lose_everything();
+        eventually(TEST_TIMEOUT, "it is read again", is_read).await;
+        assert!(!handler.has("good behind") && !handler.is_complete());
+        handler.unstick();
+        eventually(TEST_TIMEOUT, "it is read to its end", async || handler.is_complete()).await;
+        assert_eq!(handler.with_prefix("good b").len(), 3, "{}", broker.name);
         running.stop().await;
     }
 }

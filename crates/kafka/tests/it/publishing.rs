@@ -1,4 +1,4 @@
-//! What is published arrives, in order, and only then counts as published.
+//! Published records arrive in order, and count as published only when confirmed.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use daegi_domain::{ItemId, Number, Ticket, TicketKeys, TokenActivated, Topic, Us
 use daegi_kafka::{Error, Record};
 use uuid::Uuid;
 
-use crate::broker::{Broker, SOON};
+use crate::broker::{Broker, TEST_TIMEOUT};
 
 fn activated(item: &str, number: u64) -> TokenActivated {
     let ticket = Ticket {
@@ -21,7 +21,7 @@ fn activated(item: &str, number: u64) -> TokenActivated {
 async fn an_event_travels_as_a_binary_cloud_event() {
     for broker in Broker::each().await {
         let event = activated("concert", 7);
-        let record = Record::event(&event, &broker.topics).unwrap();
+        let record = Record::from_event(&event, &broker.topics).unwrap();
         broker.publisher().publish(&[record]).await.unwrap();
         let found = broker.read(Topic::TokenActivated, 1).await.remove(0);
         assert_eq!(found.key.as_deref(), Some("concert".as_bytes()), "{}", broker.name);
@@ -45,7 +45,7 @@ async fn an_event_travels_as_a_binary_cloud_event() {
 async fn a_batch_keeps_the_order_of_every_key() {
     for broker in Broker::each().await {
         let events = (0..2_000).map(|n| activated(["a", "b", "c"][n as usize % 3], n));
-        let records = events.map(|event| Record::event(&event, &broker.topics).unwrap());
+        let records = events.map(|event| Record::from_event(&event, &broker.topics).unwrap());
         let records: Vec<_> = records.collect();
         broker.publisher().publish(&records).await.unwrap();
         let found = broker.read(Topic::TokenActivated, records.len()).await;
@@ -59,34 +59,35 @@ async fn a_batch_keeps_the_order_of_every_key() {
     }
 }
 
-/// A real broker that goes away is in the tests of the whole fleet.
+/// The fleet tests stop a real broker.
 #[tokio::test]
-async fn nothing_counts_as_published_while_the_broker_is_away_and_all_does_after() {
+async fn nothing_is_confirmed_while_the_broker_is_down_and_everything_is_after() {
     let broker = Broker::embedded();
-    let publisher = broker.publisher().with_patience(Duration::from_millis(300));
-    let record = Record::event(&activated("concert", 7), &broker.topics).unwrap();
+    let publisher = broker.publisher().with_delivery_timeout(Duration::from_millis(300));
+    let record = Record::from_event(&activated("concert", 7), &broker.topics).unwrap();
     broker.pause();
-    let away = publisher.publish(std::slice::from_ref(&record)).await;
-    assert!(matches!(away, Err(Error::Unconfirmed(_))), "{away:?}");
+    let unconfirmed = publisher.publish(std::slice::from_ref(&record)).await;
+    assert!(matches!(unconfirmed, Err(Error::Unconfirmed(_))), "{unconfirmed:?}");
     broker.resume();
-    let publisher = publisher.with_patience(SOON);
+    let publisher = publisher.with_delivery_timeout(TEST_TIMEOUT);
     publisher.publish(&[record]).await.unwrap();
     assert_eq!(broker.read(Topic::TokenActivated, 1).await.len(), 1);
 }
 
 #[tokio::test]
-async fn calls_of_a_stretch_follow_each_other_without_waiting_and_in_order() {
+async fn sends_of_a_session_follow_each_other_without_waiting_and_in_order() {
     for broker in Broker::each().await {
         let publisher = broker.publisher();
-        let stretch = publisher.begin();
-        let mut handed = Vec::new();
+        let session = publisher.session();
+        let mut pending = Vec::new();
         for call in 0..4 {
             let numbers = call * 500..(call + 1) * 500;
-            let records = numbers.map(|n| Record::event(&activated("concert", n), &broker.topics));
-            handed.push(stretch.hand_over(records).await.unwrap());
+            let records =
+                numbers.map(|n| Record::from_event(&activated("concert", n), &broker.topics));
+            pending.push(session.send(records).await.unwrap());
         }
-        for call in handed {
-            call.confirmed().await.unwrap();
+        for delivery in pending {
+            delivery.wait().await.unwrap();
         }
         let numbers = numbers(&broker, 2_000).await;
         assert!(numbers.into_iter().eq(0..2_000), "{}", broker.name);
@@ -94,19 +95,19 @@ async fn calls_of_a_stretch_follow_each_other_without_waiting_and_in_order() {
 }
 
 #[tokio::test]
-async fn after_a_stretch_was_given_up_a_new_one_delivers_and_the_old_one_delivers_nothing_more() {
+async fn after_an_aborted_session_a_new_one_delivers_and_the_old_one_delivers_nothing_more() {
     let broker = Broker::embedded();
-    let publisher = broker.publisher().with_patience(Duration::from_millis(300));
-    let record = |number| Record::event(&activated("concert", number), &broker.topics);
+    let publisher = broker.publisher().with_delivery_timeout(Duration::from_millis(300));
+    let record = |number| Record::from_event(&activated("concert", number), &broker.topics);
     broker.pause();
-    let stretch = publisher.begin();
-    let first = stretch.hand_over([record(1)]).await.unwrap();
-    let second = stretch.hand_over([record(2)]).await.unwrap();
-    assert!(matches!(first.confirmed().await, Err(Error::Unconfirmed(_))));
+    let session = publisher.session();
+    let first = session.send([record(1)]).await.unwrap();
+    let second = session.send([record(2)]).await.unwrap();
+    assert!(matches!(first.wait().await, Err(Error::Unconfirmed(_))));
     drop(second);
-    stretch.give_up().await;
+    session.abort().await;
     broker.resume();
-    let publisher = publisher.with_patience(SOON);
+    let publisher = publisher.with_delivery_timeout(TEST_TIMEOUT);
     publisher.publish(&[record(1).unwrap(), record(3).unwrap()]).await.unwrap();
     assert_eq!(numbers(&broker, 2).await, [1, 3]);
 }

@@ -1,4 +1,4 @@
-//! The committed contract is what the types say.
+//! The committed schemas match the types.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn the_committed_schemas_are_those_of_the_types() {
+fn the_committed_schemas_match_the_types() {
     for schema in schema::all() {
         let committed = fs::read_to_string(folder().join(&schema.file)).unwrap_or_default();
-        // Compared as JSON: the order of keys depends on features other crates ask for.
+        // Compared as JSON, because the order of keys depends on features that other crates enable.
         let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
         assert!(
             parsed(&committed) == parsed(&schema.text),
@@ -35,7 +35,7 @@ fn every_event_is_in_the_asyncapi_document_with_its_schema() {
 }
 
 #[test]
-fn what_comes_in_may_have_more_fields_than_we_know() {
+fn unknown_fields_are_accepted() {
     for schema in schema::all() {
         let schema: Value = serde_json::from_str(&schema.text).unwrap();
         assert_eq!(schema.get("additionalProperties"), None);

@@ -1,16 +1,16 @@
-//! What can be wrong with a configuration, each as one line.
+//! Configuration errors, each as one line.
 
 use std::error::Error as _;
 
 use clap::error::{ContextKind, ContextValue};
 
-use super::{Role, source};
+use super::{Role, args};
 
-/// A configuration that nothing should start with. No message repeats a value, unless the value
-/// is a number out of range: it could be a secret in the wrong place.
+/// An invalid configuration. No message repeats a value, unless it is a number out of range,
+/// because it could be a secret in the wrong place.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
-    /// A variable with our prefix that no option has: a typo, and typos are bugs.
+    /// A variable with the prefix `DAEGI_` that no option has: probably a typo.
     #[error("unknown environment variable {0}, see --help")]
     UnknownVariable(String),
 
@@ -18,23 +18,23 @@ pub enum ConfigError {
     #[error("unknown option {0}, see --help")]
     UnknownOption(String),
 
-    /// A word that belongs to no option.
+    /// A value that belongs to no option.
     #[error("a value without an option, see --help")]
     StrayValue,
 
-    /// An option whose value cannot be used.
-    #[error("--{option} ({}): {reason}", source::variable(option))]
-    Bad {
+    /// An option with an invalid value.
+    #[error("--{option} ({}): {reason}", args::variable(option))]
+    Invalid {
         /// The long name of the option.
         option: String,
-        /// Why its value cannot be used.
+        /// Why its value is invalid.
         reason: String,
     },
 
-    /// An option that this role cannot work without.
-    #[error("{} needs --{option} ({})", role.binary(), source::variable(option))]
+    /// An option that this role requires.
+    #[error("{} needs --{option} ({})", role.binary(), args::variable(option))]
     Missing {
-        /// The role that needs it.
+        /// The role that requires it.
         role: Role,
         /// The long name of the option.
         option: &'static str,
@@ -42,29 +42,29 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    pub(super) fn bad(option: &str, reason: impl std::fmt::Display) -> Self {
+    pub(super) fn invalid(option: &str, reason: impl std::fmt::Display) -> Self {
         let reason = reason.to_string();
-        Self::Bad {
+        Self::Invalid {
             option: option.to_owned(),
             reason: reason.split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 
-    /// clap's own text has several lines and repeats the value, so only its facts are taken over.
+    /// Converts clap's error, whose text has several lines and repeats the value.
     pub(super) fn from_clap(error: &clap::Error) -> Self {
         let Some(option) = invalid_option(error) else {
             return Self::StrayValue;
         };
         match (error.kind(), error.source()) {
             (clap::error::ErrorKind::UnknownArgument, _) => unknown(&option),
-            (_, Some(reason)) => Self::bad(&option, reason),
-            (_, None) => Self::bad(&option, "needs a value"),
+            (_, Some(reason)) => Self::invalid(&option, reason),
+            (_, None) => Self::invalid(&option, "needs a value"),
         }
     }
 }
 
-/// The option without its dashes and its value's name: `tick-ms` of `--tick-ms <MS>`, and `demo`
-/// of `--demo[=<BOOL>]`.
+/// Returns the option without dashes and value name: `tick-ms` of `--tick-ms <MS>`, and `demo` of
+/// `--demo[=<BOOL>]`.
 fn invalid_option(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -73,7 +73,8 @@ fn invalid_option(error: &clap::Error) -> Option<String> {
     Some(name.strip_prefix("--").unwrap_or(name).to_owned())
 }
 
-/// A long name looks like one; anything else might be a secret that lost its option.
+/// Repeats only text that looks like an option name; anything else might be a secret without its
+/// option.
 fn unknown(option: &str) -> ConfigError {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
     if option.chars().all(is_name) {

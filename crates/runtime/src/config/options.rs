@@ -1,4 +1,4 @@
-//! The options as the command line sees them. Their doc comments are the help text.
+//! The command-line options. Their doc comments are the help text.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,47 +6,47 @@ use std::time::Duration;
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
-use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, Ratio, TicketKeys, Topic, TopicName, Topics};
+use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
-use super::{AdminToken, Collector, ConfigError, Role, source};
+use super::{AdminToken, ConfigError, OtlpEndpoint, Role, args};
 use crate::http::Limits;
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
 #[command(after_help = "An option may also be given as the environment variable named beside it.")]
 pub(super) struct Options {
-    /// Where lines live: `memory` (one process only), `redis://host:port`,
+    /// The store of all lines: `memory` (one process only), `redis://host:port`,
     /// `redis+sentinel://host:port,…/service` or `redis+cluster://host:port,…`.
     #[arg(long, value_name = "STORE", value_parser = value::store)]
     pub(super) store: Option<StoreConfig>,
 
-    /// Where events go: `host:port,…`, `off`, or `embedded` (one process only).
+    /// The Kafka brokers: `host:port,…`, `off`, or `embedded` (one process only).
     #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
     pub(super) kafka: KafkaConfig,
 
-    /// What `item.changed` is called here.
+    /// The name of the topic `item.changed`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_item_changed: Option<TopicName>,
 
-    /// What `order.closed` is called here.
+    /// The name of the topic `order.closed`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_order_closed: Option<TopicName>,
 
-    /// What `token.activated` is called here.
+    /// The name of the topic `token.activated`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_token_activated: Option<TopicName>,
 
-    /// What `token.closed` is called here.
+    /// The name of the topic `token.closed`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_token_closed: Option<TopicName>,
 
-    /// The name under which consumers share their work. Installations on one cluster need
-    /// different ones, and different topics.
+    /// The Kafka consumer group. Installations on one cluster need different groups and different
+    /// topics.
     #[arg(long, value_name = "NAME", default_value = "daegi-consumer")]
     pub(super) consumer_group: String,
 
-    /// The address that people reach.
+    /// The address for users.
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:8080")]
     pub(super) public_addr: SocketAddr,
 
@@ -64,8 +64,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "SECRETS", value_parser = value::ticket_secrets)]
     pub(super) ticket_secrets: Option<TicketKeys>,
 
-    /// How long a ticket is valid, such as `24h` or `7d`, at least `1h`. An older one is refused with
-    /// `LINE_RESTARTED`. Set it above the longest wait. The same in the whole fleet.
+    /// How long a ticket is valid, such as `24h` or `7d`, at least `1h`. An older one is rejected
+    /// with `LINE_RESTARTED`. Set it above the longest wait. The same in the whole fleet.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = value::ticket_max_age)]
     pub(super) ticket_max_age: Duration,
 
@@ -74,29 +74,29 @@ pub(super) struct Options {
     #[arg(long, value_name = "PEM", allow_hyphen_values = true, value_parser = value::pass_key)]
     pub(super) pass_key: Option<PassKeys>,
 
-    /// The length of a tick, in which each line moves once.
+    /// The length of a tick. Each tick admits tickets of every line once.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 1000)]
     #[arg(value_parser = value_parser!(u64).range(50..=60_000))]
     pub(super) tick_ms: u64,
 
-    /// How many people a tick lets in, 0 pauses. Only the first start of a store reads this; the
-    /// admin API changes it later.
+    /// How many tickets of each line a tick admits; 0 pauses all lines. Used only for a new store;
+    /// the admin API changes it later.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 10)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) token_count_to_move: u32,
 
-    /// How long a leader leads without renewing, and so how long a dead one is missed.
+    /// How long a leader leads without renewing its lease, and so how long a fail-over takes.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 3000)]
     #[arg(value_parser = value_parser!(u64).range(500..=60_000))]
     pub(super) lease_ms: u64,
 
-    /// How long a line that lost data lets nobody in, so that everybody who keeps asking is back
-    /// at their old place first. The longest time between two polls is 36 seconds.
+    /// How long a line that lost data holds admission, so that all users who keep polling have
+    /// reclaimed their tickets first. The longest time between two polls is 36 seconds.
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     #[arg(default_value_t = RECOVERY_HOLD_MS, value_parser = value_parser!(u64).range(0..=600_000))]
     pub(super) recovery_hold_ms: u64,
 
-    /// Into how many partitions items hash. The store remembers it, and it cannot change later.
+    /// The number of partitions of the store. It is stored and cannot change later.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16)]
     #[arg(value_parser = value_parser!(u8).range(1..=64))]
     pub(super) partitions: u8,
@@ -107,7 +107,7 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u32).range(0..=1_000))]
     pub(super) leave_limit: u32,
 
-    /// With how many unpublished admissions of a partition its lines are held.
+    /// The number of unpublished admissions of a partition at which its lines hold admission.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100_000)]
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) outbox_max: u64,
@@ -135,15 +135,30 @@ pub(super) struct Options {
     #[arg(default_value_t = Limits::CONNECTIONS, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(super) max_connections: u32,
 
-    /// How many bytes one listener holds for requests that have not arrived completely. The first
-    /// 4 KiB of each connection are not counted. A request over it is answered with 503 or cut off.
+    /// How old a connection may get, in milliseconds, before a response closes it, so that new
+    /// pods get load through a plain Service. Each connection draws a value between half of it and the
+    /// whole.
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    #[arg(default_value_t = Limits::MAX_AGE_MS, value_parser = value_parser!(u64).range(1_000..=86_400_000))]
+    pub(super) connection_age_ms: u64,
+
+    /// How many requests a connection may carry before a response closes it. Each connection draws a
+    /// value between half of it and the whole.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(default_value_t = Limits::MAX_REQUESTS, value_parser = value_parser!(u32).range(1..))]
+    pub(super) connection_requests: u32,
+
+    /// How many bytes one listener holds for requests that have not arrived completely. The first 4
+    /// KiB of each connection are not counted. A request over it gets 503, or its connection is
+    /// closed.
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     #[arg(default_value_t = Limits::REQUEST_BUFFER)]
     #[arg(value_parser = value_parser!(u64).range(65_536..=17_179_869_184))]
     pub(super) request_buffer_bytes: u64,
 
-    /// How many people may listen to one api at once, by server-sent events or WebSocket. More
-    /// are told to poll. Keep it below `--max-connections`, so that polls get through.
+    /// How many streams (server-sent events or WebSocket) one api holds at once. More are rejected
+    /// and the client polls. Keep it below `--max-connections`, so that polls still get a
+    /// connection.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) max_streams: u32,
@@ -159,8 +174,7 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u32).range(1..=1_000))]
     pub(super) max_held_per_ticket: u32,
 
-    /// How many lines one api keeps in memory. Beyond it the line that no ticket asked for the
-    /// longest is dropped.
+    /// How many lines one api keeps in memory. Beyond it the least recently used line is dropped.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 4_096)]
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(super) max_cached_lines: u32,
@@ -170,37 +184,37 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u64).range(0..=300_000))]
     pub(super) drain_ms: u64,
 
-    /// Which logs are written, such as `info` or `info,daegi_api=debug`.
+    /// The log filter, such as `info` or `info,daegi_api=debug`.
     #[arg(long, value_name = "FILTER", default_value = "info", value_parser = value::log)]
     pub(super) log: String,
 
-    /// How logs are written.
+    /// The format of logs: `text` or `json`.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = value::log_format)]
     pub(super) log_format: LogFormat,
 
-    /// Where traces go: the base address of a collector that takes OTLP over HTTP, such as
-    /// `http://localhost:4318`. Without one there are none.
-    #[arg(long, value_name = "URL", value_parser = Collector::parse)]
-    pub(super) otlp_endpoint: Option<Collector>,
+    /// The base address of a collector that accepts OTLP over HTTP, such as
+    /// `http://localhost:4318`. Tracing is off without it.
+    #[arg(long, value_name = "URL", value_parser = OtlpEndpoint::parse)]
+    pub(super) otlp_endpoint: Option<OtlpEndpoint>,
 
-    /// Which share of all tickets is traced, from 0 to 1. The same in the whole fleet, or traces
-    /// have holes.
+    /// The share of tickets that is traced, from 0 to 1. The same in the whole fleet, otherwise
+    /// traces are incomplete.
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value = "0.01")]
-    pub(super) trace_ratio: Ratio,
+    pub(super) trace_ratio: SampleRatio,
 
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
     pub(super) seed_items: Option<PathBuf>,
 
-    /// Ask the process that runs with this configuration whether it is ready, and end with 0 if it
-    /// is. For images, which have no other program to ask with.
+    /// Probe the running process with this configuration, and exit with 0 if it is ready. For
+    /// container health checks.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_value = "false", default_missing_value = "true")]
     #[arg(action = ArgAction::Set, value_parser = value::switch)]
     pub(super) healthcheck: bool,
 
-    /// Also run a product service, an order service and a crowd of visitors beside all roles, to
-    /// see the whole circle move. Needs Kafka; `daegi` only.
+    /// Also run a product service, an order service and simulated visitors beside all roles. Needs
+    /// Kafka; `daegi` only.
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_value = "false", default_missing_value = "true")]
     #[arg(action = ArgAction::Set, value_parser = value::switch)]
@@ -208,7 +222,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// What the topics are called, defaults included.
+    /// Returns the topic names, defaults included.
     pub(super) fn topics(&mut self) -> Result<Topics, ConfigError> {
         let given = [
             (Topic::ItemChanged, self.topic_item_changed.take()),
@@ -217,14 +231,14 @@ impl Options {
             (Topic::TokenClosed, self.topic_token_closed.take()),
         ];
         let renamed = given.into_iter().filter_map(|(topic, name)| Some((topic, name?)));
-        Topics::renamed(renamed).map_err(|taken| {
+        Topics::with_names(renamed).map_err(|taken| {
             let option = format!("topic-{}", taken.0.event_type().replace('.', "-"));
-            ConfigError::bad(&option, taken)
+            ConfigError::invalid(&option, taken)
         })
     }
 }
 
-/// The command line of a role: its name, its defaults, and the variables beside the options.
+/// Returns the command line of a role, with its defaults and the variable of each option.
 pub(super) fn command(role: Role) -> Command {
     let command = Options::command().name(role.binary()).about(about(role)).mut_args(with_variable);
     match role {
@@ -239,17 +253,17 @@ pub(super) fn command(role: Role) -> Command {
 
 fn about(role: Role) -> &'static str {
     match role {
-        Role::Api => "Answers people: join, poll, stream, leave",
-        Role::Consumer => "Reads product and order events into the store",
-        Role::Scheduler => "Lets people in, in order, and serves the admin API",
+        Role::Api => "Serves users: join, poll, stream, leave",
+        Role::Consumer => "Applies product and order events to the store",
+        Role::Scheduler => "Admits tickets in order and serves the admin API",
         Role::AllInOne => "A virtual waiting room: every role in one process",
     }
 }
 
-/// clap's own support for variables reads the process's environment; ours comes in by hand, and
-/// so does its mention in the help.
+/// Adds the variable to the help of an option. clap's support for variables is not used, because it
+/// reads the environment of the process.
 fn with_variable(arg: Arg) -> Arg {
-    let Some(variable) = arg.get_long().map(source::variable) else {
+    let Some(variable) = arg.get_long().map(args::variable) else {
         return arg;
     };
     let help = arg.get_help().map(StyledStr::to_string).unwrap_or_default();

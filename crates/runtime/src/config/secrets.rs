@@ -1,4 +1,4 @@
-//! Keys and tokens: which role cannot work without which, and what happens where one is missing.
+//! Keys and tokens: which role requires which, and what happens if one is missing.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use daegi_domain::{PassKeys, TicketKeys};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use super::value::BadValue;
+use super::value::InvalidValue;
 use super::{ConfigError, Role};
 
 /// Shorter tokens could be guessed.
@@ -23,50 +23,49 @@ pub struct AdminToken(String);
 
 /// The secrets of a process, all present.
 ///
-/// Where a role does not need a secret and none was given, there is a random one that nobody
-/// knows, so it opens nothing and verifies nothing. A role that begins to use a secret must be
-/// added to [`Secrets::needed`].
+/// A secret that the role does not require and that was not given is random, so that it authorizes
+/// and verifies nothing. A role that starts to use a secret must be added to [`Secrets::required`].
 #[derive(Debug, Clone)]
 pub struct Secrets {
-    /// Opens the admin API.
+    /// The bearer token of the admin API.
     pub admin_token: AdminToken,
-    /// Sign and verify tickets.
+    /// Signs and verifies tickets.
     pub ticket_keys: TicketKeys,
-    /// Sign passes.
+    /// Signs passes.
     pub pass_keys: PassKeys,
-    /// Options of needed secrets that were not given, so that they differ after a restart and
-    /// from every other process. Only the all-in-one has any; it should warn.
+    /// Options of required secrets that were not given and were generated: they differ in each
+    /// process and after a restart. Only the all-in-one has any; it warns about them.
     pub generated: Vec<&'static str>,
 }
 
 impl AdminToken {
-    /// Takes a token that can travel in a header and is hard to guess.
+    /// Parses a token that fits into a header and is hard to guess.
     ///
     /// # Errors
-    /// If it is too short or has characters that a header cannot carry.
-    pub fn parse(text: &str) -> Result<Self, BadValue> {
+    /// If it is too short or has characters that are not allowed in a header.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            Err(BadValue::UnprintableToken)
+            Err(InvalidValue::UnprintableToken)
         } else if text.len() < MIN_TOKEN {
-            Err(BadValue::ShortToken)
+            Err(InvalidValue::ShortToken)
         } else {
             Ok(Self(text.to_owned()))
         }
     }
 
-    /// A random one, with the 122 random bits of a UUID.
+    /// Generates a token with the 122 random bits of a UUID.
     #[must_use]
     pub fn generate() -> Self {
         Self(Uuid::new_v4().simple().to_string())
     }
 
-    /// Compares without telling by its duration how much was right.
+    /// Compares in constant time.
     #[must_use]
     pub fn matches(&self, candidate: &str) -> bool {
         self.0.as_bytes().ct_eq(candidate.as_bytes()).into()
     }
 
-    /// The token itself, for the banner of the all-in-one. Never for logs.
+    /// Returns the token itself, for the banner of the all-in-one. Never for logs.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -82,7 +81,7 @@ impl fmt::Debug for AdminToken {
 impl Secrets {
     /// The options of the secrets that a role works with.
     #[must_use]
-    pub const fn needed(role: Role) -> &'static [&'static str] {
+    pub const fn required(role: Role) -> &'static [&'static str] {
         match role {
             Role::Api => &[TICKET_SECRETS, PASS_KEY],
             Role::Scheduler => &[ADMIN_TOKEN, TICKET_SECRETS],
@@ -91,8 +90,9 @@ impl Secrets {
         }
     }
 
-    /// Fleet roles refuse to start without what they need: pods that each make their own secrets
-    /// would not accept each other's tickets. The all-in-one makes its own.
+    /// Resolves the secrets of a role. Fleet roles fail without those they require, because pods
+    /// with generated secrets would not accept each other's tickets. The all-in-one generates its
+    /// own.
     pub(super) fn resolve(
         role: Role,
         admin_token: Option<AdminToken>,
@@ -122,7 +122,7 @@ impl Secrets {
 
 fn missing(role: Role, given: [(&'static str, bool); 3]) -> Vec<&'static str> {
     let is_given = |option| given.contains(&(option, true));
-    let needed = Secrets::needed(role).iter().copied();
+    let needed = Secrets::required(role).iter().copied();
     needed.filter(|&option| !is_given(option)).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Values of options: from text to types, with a reason where that fails.
+//! Parses and validates option values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,39 +9,39 @@ use tracing_subscriber::EnvFilter;
 
 use super::{ConfigError, Role};
 
-/// Where lines live. Its `Debug` form leaves out the password of an address.
+/// The store. Its `Debug` form omits the password of the address.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoreConfig {
-    /// In this process, and only in it.
+    /// In the memory of this process.
     Memory,
     /// In Redis, at this address: one server, sentinels, or a cluster.
     Redis(String),
 }
 
-/// Where events go.
+/// Kafka.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KafkaConfig {
-    /// Nowhere.
+    /// Off.
     Off,
-    /// To a broker inside this process.
+    /// A broker inside this process.
     Embedded,
-    /// To a cluster: `host:port,…`.
+    /// A cluster: `host:port,…`.
     Brokers(String),
 }
 
-/// How logs are written.
+/// The format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for terminals.
     Text,
-    /// For programs: one object per line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Why a value cannot be used. No message repeats the value.
+/// Why a value is invalid. No message repeats the value.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages are the documentation")]
-pub enum BadValue {
+pub enum InvalidValue {
     #[error("must be memory, redis://, redis+sentinel:// or redis+cluster://")]
     UnknownStore,
     #[error("{0}:// needs a host")]
@@ -53,9 +53,9 @@ pub enum BadValue {
     #[error("must be embedded, off or host:port,…")]
     UnknownKafka,
     #[error("must be the http:// address of a collector, such as http://localhost:4318")]
-    UnknownCollector,
+    InvalidOtlpEndpoint,
     #[error("https:// is not supported, give the http:// address of a collector nearby")]
-    CollectorTls,
+    OtlpTlsUnsupported,
     #[error("must be text or json")]
     UnknownLogFormat,
     #[error("must be a duration such as 24h, 90m or 7d")]
@@ -81,7 +81,7 @@ pub enum BadValue {
 }
 
 impl StoreConfig {
-    /// The address of Redis, if the store is not memory.
+    /// Returns the address of Redis; `None` for a memory store.
     #[must_use]
     pub fn redis(&self) -> Option<&str> {
         match self {
@@ -90,9 +90,9 @@ impl StoreConfig {
         }
     }
 
-    /// The address without user and password, for logs and banners.
+    /// Returns the address without user and password, for logs and banners.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn redacted(&self) -> String {
         match self {
             Self::Memory => "memory".into(),
             Self::Redis(url) => match (url.split_once("://"), url.rsplit_once('@')) {
@@ -104,7 +104,7 @@ impl StoreConfig {
 }
 
 impl KafkaConfig {
-    /// The addresses of a cluster, if there is one.
+    /// Returns the broker addresses; `None` for off and embedded.
     #[must_use]
     pub fn brokers(&self) -> Option<&str> {
         match self {
@@ -116,35 +116,39 @@ impl KafkaConfig {
 
 impl fmt::Debug for StoreConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown())
+        f.write_str(&self.redacted())
     }
 }
 
-pub(super) fn store(text: &str) -> Result<StoreConfig, BadValue> {
+pub(super) fn store(text: &str) -> Result<StoreConfig, InvalidValue> {
     match text.split_once("://") {
         None if text == "memory" => Ok(StoreConfig::Memory),
         Some(("redis", rest)) => redis("redis", rest, text),
         Some(("redis+cluster", rest)) => redis("redis+cluster", rest, text),
         Some(("redis+sentinel", rest)) if has_service(rest) => redis("redis+sentinel", rest, text),
-        Some(("redis+sentinel", _)) => Err(BadValue::NoService),
-        Some(("rediss", _)) => Err(BadValue::TlsUnsupported),
-        _ => Err(BadValue::UnknownStore),
+        Some(("redis+sentinel", _)) => Err(InvalidValue::NoService),
+        Some(("rediss", _)) => Err(InvalidValue::TlsUnsupported),
+        _ => Err(InvalidValue::UnknownStore),
     }
 }
 
-/// Enough to be told a slip at once; the store reads the rest.
-fn redis(scheme: &'static str, rest: &str, text: &str) -> Result<StoreConfig, BadValue> {
-    if has_host(rest) { Ok(StoreConfig::Redis(text.into())) } else { Err(BadValue::NoHost(scheme)) }
+/// Checks the host only, to report typos early; the store parses the rest.
+fn redis(scheme: &'static str, rest: &str, text: &str) -> Result<StoreConfig, InvalidValue> {
+    if has_host(rest) {
+        Ok(StoreConfig::Redis(text.into()))
+    } else {
+        Err(InvalidValue::NoHost(scheme))
+    }
 }
 
-/// A fleet on memory stores would be a line that nobody shares.
-pub(super) fn store_for(
+/// A fleet role needs Redis, because processes with memory stores would not share lines.
+pub(super) fn validate_store(
     role: Role,
     store: Option<StoreConfig>,
 ) -> Result<StoreConfig, ConfigError> {
     match (role, store) {
         (Role::AllInOne, store) => Ok(store.unwrap_or(StoreConfig::Memory)),
-        (_, Some(StoreConfig::Memory)) => Err(ConfigError::bad(
+        (_, Some(StoreConfig::Memory)) => Err(ConfigError::invalid(
             "store",
             format!("{} shares its lines with others and needs redis://", role.binary()),
         )),
@@ -153,81 +157,85 @@ pub(super) fn store_for(
     }
 }
 
-pub(super) fn kafka(text: &str) -> Result<KafkaConfig, BadValue> {
+pub(super) fn kafka(text: &str) -> Result<KafkaConfig, InvalidValue> {
     match text {
         "off" => Ok(KafkaConfig::Off),
         "embedded" => Ok(KafkaConfig::Embedded),
         brokers if brokers.split(',').all(is_broker) => Ok(KafkaConfig::Brokers(brokers.into())),
-        _ => Err(BadValue::UnknownKafka),
+        _ => Err(InvalidValue::UnknownKafka),
     }
 }
 
-/// A broker inside one process of a fleet would be one that nobody else can see.
-pub(super) fn kafka_for(role: Role, kafka: KafkaConfig) -> Result<KafkaConfig, ConfigError> {
+/// A fleet role cannot use the embedded broker, because other processes cannot reach it.
+pub(super) fn validate_kafka(role: Role, kafka: KafkaConfig) -> Result<KafkaConfig, ConfigError> {
     match (role, kafka) {
         (Role::Api | Role::Consumer | Role::Scheduler, KafkaConfig::Embedded) => {
             let binary = role.binary();
             let reason = format!("{binary} shares its events with others and needs host:port,…");
-            Err(ConfigError::bad("kafka", reason))
+            Err(ConfigError::invalid("kafka", reason))
         }
         (_, kafka) => Ok(kafka),
     }
 }
 
-/// The neighbours of a fleet are real ones, and they all talk over Kafka.
-pub(super) fn demo_for(role: Role, demo: bool, kafka: &KafkaConfig) -> Result<bool, ConfigError> {
+/// The demo runs only in the all-in-one and needs Kafka.
+pub(super) fn validate_demo(
+    role: Role,
+    demo: bool,
+    kafka: &KafkaConfig,
+) -> Result<bool, ConfigError> {
     match (demo, role, kafka) {
         (true, Role::Api | Role::Consumer | Role::Scheduler, _) => {
             let reason = format!("is for daegi, all roles in one process, not {}", role.binary());
-            Err(ConfigError::bad("demo", reason))
+            Err(ConfigError::invalid("demo", reason))
         }
         (true, Role::AllInOne, KafkaConfig::Off) => {
-            Err(ConfigError::bad("demo", "moves over Kafka, and --kafka is off"))
+            Err(ConfigError::invalid("demo", "moves over Kafka, and --kafka is off"))
         }
         _ => Ok(demo),
     }
 }
 
-pub(super) fn switch(text: &str) -> Result<bool, BadValue> {
-    text.parse().map_err(|_| BadValue::UnknownSwitch)
+pub(super) fn switch(text: &str) -> Result<bool, InvalidValue> {
+    text.parse().map_err(|_| InvalidValue::UnknownSwitch)
 }
 
-pub(super) fn ticket_max_age(text: &str) -> Result<Duration, BadValue> {
-    let age = humantime::parse_duration(text).map_err(|_| BadValue::UnknownDuration)?;
+pub(super) fn ticket_max_age(text: &str) -> Result<Duration, InvalidValue> {
+    let age = humantime::parse_duration(text).map_err(|_| InvalidValue::UnknownDuration)?;
     let is_long_enough = age >= Duration::from_secs(3600);
-    is_long_enough.then_some(age).ok_or(BadValue::ShortTicketAge)
+    is_long_enough.then_some(age).ok_or(InvalidValue::ShortTicketAge)
 }
 
-pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, BadValue> {
+pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, InvalidValue> {
     Ok(text.parse()?)
 }
 
-/// PEM text, or the path of a file with it. Environment files cannot hold line breaks, so `\n` in
+/// Parses PEM text, or reads a file with it. Environment files cannot hold line breaks, so `\n` in
 /// PEM text counts as one.
-pub(super) fn pass_key(text: &str) -> Result<PassKeys, BadValue> {
+pub(super) fn pass_key(text: &str) -> Result<PassKeys, InvalidValue> {
     if text.contains("-----BEGIN") {
         return Ok(PassKeys::from_pem(&text.replace("\\n", "\n"))?);
     }
-    let pem = fs::read_to_string(text).map_err(BadValue::PassFile)?;
+    let pem = fs::read_to_string(text).map_err(InvalidValue::PassFile)?;
     Ok(PassKeys::from_pem(&pem)?)
 }
 
-pub(super) fn log(text: &str) -> Result<String, BadValue> {
+pub(super) fn log(text: &str) -> Result<String, InvalidValue> {
     EnvFilter::try_new(text)?;
     Ok(text.to_owned())
 }
 
-pub(super) fn log_format(text: &str) -> Result<LogFormat, BadValue> {
+pub(super) fn log_format(text: &str) -> Result<LogFormat, InvalidValue> {
     match text {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
-        _ => Err(BadValue::UnknownLogFormat),
+        _ => Err(InvalidValue::UnknownLogFormat),
     }
 }
 
-pub(super) fn existing_file(text: &str) -> Result<PathBuf, BadValue> {
-    let found = fs::metadata(text).map_err(BadValue::MissingFile)?;
-    if found.is_file() { Ok(text.into()) } else { Err(BadValue::NotAFile) }
+pub(super) fn existing_file(text: &str) -> Result<PathBuf, InvalidValue> {
+    let found = fs::metadata(text).map_err(InvalidValue::MissingFile)?;
+    if found.is_file() { Ok(text.into()) } else { Err(InvalidValue::NotAFile) }
 }
 
 fn is_broker(text: &str) -> bool {

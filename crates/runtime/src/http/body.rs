@@ -1,7 +1,7 @@
-//! Bodies arrive whole, or the request is refused before a handler sees it.
+//! Bodies are buffered completely, or the request is rejected before its handler.
 //!
-//! Everything that clients send here is small. Reading it up front means that no handler can
-//! forget the limit, and that a client is told so even while it is still sending.
+//! All request bodies are small. Buffering them first means that no handler can forget the limit,
+//! and that a client gets the rejection even while it is still sending.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use super::budget::{OverBudget, Reservation};
 use super::limits::Refused;
 use crate::problem::{Code, Problem};
 
-/// The most bytes of a body, where a route has no limit of its own.
+/// Maximum size of a body in bytes, unless the route sets a limit.
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// How much of a refused body is read and thrown away. A client that still sends when the
-/// connection closes sees a reset instead of the answer, so we listen for a while.
-const DISCARD_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of a rejected body that are read and discarded. A client that still sends when the
+/// connection closes sees a reset instead of the response.
+const MAX_DISCARD: usize = 32 * 1024 * 1024;
 
-/// How long we listen to a refused body.
-const DISCARD_TIME: Duration = Duration::from_secs(5);
+/// How long a rejected body is read.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The same request with its body in memory.
+/// Returns the request with its body in memory.
 ///
 /// # Errors
 /// A problem if the body is over `limit` or breaks off, or if `held` cannot cover it.
-pub(super) async fn whole_body(
+pub(super) async fn buffer_body(
     request: Request,
     limit: usize,
     held: &mut Reservation,
@@ -41,7 +41,7 @@ pub(super) async fn whole_body(
             Ok(bytes) => return Ok(Request::from_parts(parts, Body::from(bytes))),
             Err(refused) => refused,
         },
-        // A client that waits for `100 Continue` gets the answer before it sends anything.
+        // A client that waits for `100 Continue` gets the response before it sends anything.
         Err(refused) if parts.headers.contains_key(EXPECT) => return Err(refused),
         Err(refused) => refused,
     };
@@ -51,7 +51,7 @@ pub(super) async fn whole_body(
     Err(refused)
 }
 
-/// Whether a body of this length may be held.
+/// Checks that a body of this length may be buffered.
 fn check(length: usize, limit: usize, held: &mut Reservation) -> Result<(), Problem> {
     if length > limit {
         return Err(too_large(limit));
@@ -62,7 +62,7 @@ fn check(length: usize, limit: usize, held: &mut Reservation) -> Result<(), Prob
     })
 }
 
-/// All bytes of the body; the inner error as soon as there are too many.
+/// Returns all bytes of the body; the inner error as soon as there are too many.
 async fn collect(
     body: &mut Body,
     declared: usize,
@@ -81,26 +81,26 @@ async fn collect(
 }
 
 async fn discard(mut body: Body) {
-    let listening = async {
+    let reading = async {
         let mut read = 0;
         while let Some(Ok(data)) = next_data(&mut body).await {
             read += data.len();
-            if read > DISCARD_BYTES {
+            if read > MAX_DISCARD {
                 break;
             }
         }
     };
-    // Out of patience: the client may miss the answer, but we do not wait for it.
-    let _ = tokio::time::timeout(DISCARD_TIME, listening).await;
+    // After the timeout the client may miss the response.
+    let _ = tokio::time::timeout(DISCARD_TIMEOUT, reading).await;
 }
 
-/// The next bytes; trailers count as none.
+/// Returns the next bytes; trailers count as none.
 async fn next_data(body: &mut Body) -> Option<Result<Bytes, axum::Error>> {
     let frame = body.frame().await?;
     Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
 }
 
-/// The length a client announces; 0 if it announces none and sends chunks.
+/// Returns the `Content-Length`; 0 for a chunked body.
 fn declared_length(headers: &HeaderMap) -> usize {
     let declared = headers.get(CONTENT_LENGTH);
     declared.and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or(0)

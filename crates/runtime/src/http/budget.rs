@@ -47,7 +47,7 @@ impl Reservation {
         Self { budget, charged: 0 }
     }
 
-    /// A second reservation of the same budget, for nothing yet.
+    /// An empty reservation of the same budget.
     pub(super) fn another(&self) -> Self {
         Self::new(self.budget.clone())
     }

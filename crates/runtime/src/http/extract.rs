@@ -13,11 +13,11 @@ use crate::problem::{Code, Problem};
 #[derive(Debug, Clone, Copy)]
 pub struct JsonBody<T>(pub T);
 
-/// The query of an address. A parameter that may be repeated wants `Vec<(String, String)>`.
+/// The query. A parameter that may be repeated needs `Vec<(String, String)>`.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryParams<T>(pub T);
 
-/// The parameters in a route's path.
+/// The path parameters of a route.
 #[derive(Debug, Clone, Copy)]
 pub struct PathParams<T>(pub T);
 
@@ -51,7 +51,9 @@ where
             let detail = "the content type must be application/json";
             return Err(Problem::new(Code::UnsupportedMediaType, detail));
         }
-        serde_json::from_slice(&bytes).map(|body| Some(Self(body))).map_err(|error| misfit(&error))
+        serde_json::from_slice(&bytes)
+            .map(|body| Some(Self(body)))
+            .map_err(|error| json_error(&error))
     }
 }
 
@@ -83,7 +85,8 @@ where
     }
 }
 
-/// Behind the guard every body is small and whole; elsewhere axum's own limit applies.
+/// Reads the body. Inside [`super::HttpService`] it is small and complete; elsewhere axum's limit
+/// applies.
 async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     let bytes = Bytes::from_request(request, state).await;
     bytes.map_err(|rejection| match rejection.status() {
@@ -94,7 +97,7 @@ async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
     })
 }
 
-/// `application/json`, or a type that says it is JSON underneath.
+/// Returns whether the content type is `application/json` or `application/*+json`.
 fn is_json(headers: &HeaderMap) -> bool {
     let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = declared.and_then(|value| value.split(';').next()).unwrap_or_default();
@@ -103,7 +106,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-fn misfit(error: &serde_json::Error) -> Problem {
+fn json_error(error: &serde_json::Error) -> Problem {
     if error.is_data() {
         Problem::invalid(format!("the body does not fit: {error}"))
     } else {
@@ -111,10 +114,10 @@ fn misfit(error: &serde_json::Error) -> Problem {
     }
 }
 
-/// A route that extracts parameters it does not have is our bug, not the client's.
+/// A handler that extracts parameters its route does not have is a bug, not the client's fault.
 fn bad_path(error: &PathRejection) -> Problem {
     if error.status().is_server_error() {
-        tracing::error!(%error, "a handler does not fit its route");
+        tracing::error!(%error, "handler extracts parameters its route does not have");
         return Problem::internal();
     }
     Problem::invalid(error.body_text())

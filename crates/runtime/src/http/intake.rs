@@ -1,8 +1,8 @@
 //! What arrives on a connection, counted before hyper sees it.
 //!
 //! hyper reads a head into a buffer that grows to its maximum, and its only timeout covers both
-//! waiting for a request and receiving one. Counting the bytes below hyper tells the two apart: the
-//! first byte after a complete request begins the next head.
+//! waiting for a request and receiving one. Counting the bytes below hyper distinguishes the two:
+//! the first byte after a complete request begins the next head.
 
 use std::cell::RefCell;
 use std::io;

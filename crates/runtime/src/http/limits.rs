@@ -1,4 +1,4 @@
-//! What one listener accepts, and how often it refused more.
+//! The limits of one listener, and a counter of what they rejected.
 
 use std::time::Duration;
 
@@ -25,6 +25,10 @@ pub struct Limits {
     pub header_read: Duration,
     /// How long a connection may be idle between two requests otherwise.
     pub idle: Duration,
+    /// How old a connection may get; each draws between half of it and the whole.
+    pub max_age: Duration,
+    /// How many requests a connection may carry; each draws between half of them and all.
+    pub max_requests: u32,
     /// How long requests in flight may take after the shutdown.
     pub drain: Duration,
 }
@@ -44,6 +48,13 @@ impl Limits {
 
     /// Default of [`Self::request_buffer`]: 16 MiB.
     pub const REQUEST_BUFFER: u64 = 16 * 1024 * 1024;
+
+    /// Default of [`Self::max_age`] in milliseconds: a minute after a scale-out all pods have load.
+    pub const MAX_AGE_MS: u64 = 60_000;
+
+    /// Default of [`Self::max_requests`]: a new connection costs as much as a few polls, so this
+    /// many make its price disappear.
+    pub const MAX_REQUESTS: u32 = 10_000;
 }
 
 impl Default for Limits {
@@ -52,8 +63,10 @@ impl Default for Limits {
             connections: Self::CONNECTIONS as usize,
             request_buffer: Self::REQUEST_BUFFER as usize,
             header_read: Duration::from_secs(10),
-            // Load balancers keep theirs for a minute, those that keep them longest for ten.
+            // Load balancers keep idle connections for 60 s by default, some for 600 s.
             idle: Duration::from_secs(620),
+            max_age: Duration::from_millis(Self::MAX_AGE_MS),
+            max_requests: Self::MAX_REQUESTS,
             drain: Duration::from_secs(10),
         }
     }
@@ -64,6 +77,8 @@ impl From<&Config> for Limits {
         Self {
             connections: config.max_connections,
             request_buffer: config.request_buffer_bytes,
+            max_age: config.connection_age,
+            max_requests: config.connection_requests,
             drain: config.drain,
             ..Self::default()
         }
@@ -86,8 +101,8 @@ impl Refused {
         counter!(REFUSED, "reason" => self.reason()).increment(1);
     }
 
-    /// Shows all reasons from the start, so that a query can tell 0 from absent.
-    pub(super) fn show() {
+    /// Registers all reasons at the start, so that a query can tell 0 from absent.
+    pub(super) fn register() {
         for refused in Self::ALL {
             counter!(REFUSED, "reason" => refused.reason()).increment(0);
         }

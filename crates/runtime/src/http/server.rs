@@ -1,7 +1,7 @@
-//! The server loop: accept, serve HTTP/1.1, end gracefully.
+//! The server loop: accepts connections, serves HTTP/1.1, shuts down gracefully.
 //!
-//! `axum::serve` neither bounds connections nor reads headers with a timeout, and waits without a
-//! deadline when it ends; people in a waiting room come all at once and keep their connections.
+//! `axum::serve` neither limits connections nor times out header reads, and its shutdown has no
+//! deadline. Clients of a waiting room arrive all at the same time and keep their connections.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -9,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -24,39 +25,46 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::budget::Budget;
-use super::client::Client;
-use super::idle::Idle;
+use super::connection::Client;
+use super::idle_timeout::IdleTimeout;
 use super::intake::{CountedStream, Intake};
+use super::lifetime::Lifetime;
 use super::limits::{Limits, Refused};
-use super::{Replaceable, trouble};
+use super::{SwappableService, error_metrics};
 use crate::shutdown::Shutdown;
 
-/// The largest head. Above the guard's own limits (24 KiB), so that most oversized requests get a
-/// problem instead of hyper's bare 431.
+/// Maximum size of a request head. Above the limits of [`super::HttpService`] (24 KiB), so that
+/// most oversized requests get a problem instead of hyper's empty 431.
 const HEAD_BUFFER: usize = 32 * 1024;
 
-/// The pause after an accept that failed for want of resources, such as file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Delay after an accept that failed for lack of resources, such as file descriptors.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(50);
 
-/// How long a client may leave what was sent to it unconfirmed.
+/// How long sent bytes may stay unacknowledged before the connection is closed.
 #[cfg(target_os = "linux")]
-const UNCONFIRMED: Duration = Duration::from_secs(30);
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves until the shutdown, then closes the listener and returns. Connections live on the
-/// shutdown's tracker, finish what is in flight and are dropped at the drain deadline.
+/// Serves until the shutdown, then closes the listener and returns. Connections are on the
+/// shutdown's tracker; they finish requests in flight and are dropped at the drain deadline.
 ///
-/// Streams that have no end of their own must watch [`Shutdown::token`].
+/// Endless streams must watch [`Shutdown::token`].
 pub async fn serve(
     listener: TcpListener,
-    service: impl Into<Replaceable>,
+    service: impl Into<SwappableService>,
     limits: Limits,
     shutdown: Shutdown,
 ) {
-    trouble::show();
-    Refused::show();
+    error_metrics::register();
+    Refused::register();
     let service = service.into();
     let permits = Arc::new(Semaphore::new(limits.connections));
     let budget = Budget::new(limits.request_buffer);
+    let draining = Arc::new(AtomicBool::new(false));
+    let watching_drain = async {
+        shutdown.draining().cancelled().await;
+        draining.store(true, Ordering::Relaxed);
+        std::future::pending().await
+    };
     let accepting = async {
         loop {
             let (stream, peer, permit) = next_connection(&listener, &permits).await;
@@ -66,12 +74,17 @@ pub async fn serve(
                 limits: limits.clone(),
                 permits: permits.clone(),
                 budget: budget.clone(),
+                draining: draining.clone(),
                 shutdown: shutdown.clone(),
             };
             shutdown.tracker().spawn(connection.serve(stream, permit));
         }
     };
-    shutdown.token().run_until_cancelled(accepting).await.unwrap_or(())
+    tokio::select! {
+        () = shutdown.token().cancelled() => {}
+        () = accepting => {}
+        () = watching_drain => {}
+    }
 }
 
 async fn next_connection(
@@ -81,63 +94,67 @@ async fn next_connection(
     if permits.available_permits() == 0 {
         Refused::Connections.count();
     }
-    // The semaphore is never closed, so there is always a permit in the end.
+    // The semaphore is never closed, so acquiring a permit succeeds eventually.
     let permit = Arc::clone(permits).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => return (stream, peer, permit),
-            Err(error) => after_failed_accept(&error).await,
+            Err(error) => handle_accept_error(&error).await,
         }
     }
 }
 
-/// A client that left before it was accepted is nothing. Everything else is scarcity, which
-/// passes; a listener that died of it would take the service with it.
-async fn after_failed_accept(error: &io::Error) {
+/// Ignores clients that left before they were accepted. Any other error is a lack of resources,
+/// which passes, so the listener waits and continues.
+async fn handle_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionReset) {
-        tracing::warn!(%error, "cannot accept a connection, pausing");
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+        tracing::warn!(%error, "accept failed, retrying");
+        tokio::time::sleep(ACCEPT_BACKOFF).await;
     }
 }
 
-/// A phone that lost its network says no goodbye. Without this the kernel would go on for a quarter
-/// of an hour, and whoever listens would count as there all the while.
-fn give_up_on_the_silent(stream: &TcpStream) {
+/// Closes connections of clients that vanished without a FIN, such as a phone that lost its
+/// network. The kernel would retransmit for 15 minutes, and a stream would count as present
+/// meanwhile.
+fn set_user_timeout(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
-    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(UNCONFIRMED));
+    let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));
     #[cfg(not(target_os = "linux"))]
     let _ = stream;
 }
 
-/// One client's connection and what it needs to be served.
+/// One connection and what serves it.
 struct Connection {
     peer: SocketAddr,
-    service: Replaceable,
+    service: SwappableService,
     limits: Limits,
     permits: Arc<Semaphore>,
     budget: Arc<Budget>,
+    draining: Arc<AtomicBool>,
     shutdown: Shutdown,
 }
 
 impl Connection {
     async fn serve(self, stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
-        // Answers are small and awaited; waiting to fill a packet only adds latency.
+        // Responses are small and awaited; waiting to fill a packet only adds latency.
         let _ = stream.set_nodelay(true);
-        give_up_on_the_silent(&stream);
+        set_user_timeout(&stream);
         let intake = Arc::new(Intake::new(self.budget.clone()));
         let client = Client::new(intake.clone(), Some(self.peer));
-        let answer = service_fn(|request| self.answer(request, &client));
+        let lifetime = Lifetime::draw(&self.limits, self.draining.clone());
+        let respond = service_fn(|request| self.respond(request, &client, &lifetime));
         let connection = http1::Builder::new()
-            .timer(Idle::new(self.limits.clone(), self.permits.clone(), intake.clone()))
+            .timer(IdleTimeout::new(self.limits.clone(), self.permits.clone(), intake.clone()))
             .header_read_timeout(self.limits.idle)
             .max_buf_size(HEAD_BUFFER)
-            // Answers are small: copying a body behind its head costs less than two pieces to send.
+            // Responses are small: copying a body behind its head costs less than a vectored write.
             .writev(false)
-            .serve_connection(TokioIo::new(CountedStream::new(stream, intake)), answer)
+            .serve_connection(TokioIo::new(CountedStream::new(stream, intake)), respond)
             .with_upgrades();
         let mut connection = pin!(connection);
-        // Of its own: looking at a token locks it, and at each request of every connection.
+        // A child token, because polling a token locks it, and every connection polls at each
+        // request.
         let stop = self.shutdown.token().child_token();
         let ended = tokio::select! {
             biased;
@@ -153,15 +170,17 @@ impl Connection {
         }
     }
 
-    fn answer<'a>(
+    fn respond<'a>(
         &self,
         request: Request<Incoming>,
         client: &'a Client,
+        lifetime: &'a Lifetime,
     ) -> impl Future<Output = Result<Response, Infallible>> + use<'a> {
         client.intake.head_complete(!request.body().is_end_stream());
-        let answering = self.service.current().begin(request, client);
-        answering.map(|response| {
-            trouble::count(&response);
+        let response = self.service.current().start(request, client);
+        response.map(|mut response| {
+            error_metrics::record(&response);
+            lifetime.mark_last(&mut response);
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 client.intake.upgraded();
             }

@@ -1,4 +1,4 @@
-//! Every error code of the HTTP contract with its status and title, in one place.
+//! All error codes of the HTTP contract, with status and title.
 
 use std::fmt;
 
@@ -56,11 +56,11 @@ pub enum Code {
     StoreFull,
 }
 
-/// What clients are told about a code: status, name on the wire, title.
+/// Status, name on the wire and title of a code.
 type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
-    /// All codes, for the pages that document them.
+    /// All codes, for documentation.
     pub const ALL: [Self; 22] = [
         Self::InvalidRequest,
         Self::InvalidToken,
@@ -115,30 +115,30 @@ impl Code {
         }
     }
 
-    /// The HTTP status this code is sent with.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         self.facts().0
     }
 
-    /// The code as clients read it.
+    /// Returns the name on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.facts().1
     }
 
-    /// The code in a few words.
+    /// Returns the title.
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.facts().2
     }
 
-    /// Whether the same request may well succeed a little later.
+    /// Returns whether the same request may succeed later.
     pub(super) const fn is_worth_retrying(self) -> bool {
         matches!(self, Self::RateLimited | Self::LineFull | Self::Unavailable | Self::StoreFull)
     }
 
-    /// RFC 9110 wants every 401 to say how to authenticate.
+    /// Returns the `WWW-Authenticate` header, which RFC 9110 requires for every 401.
     pub(super) const fn challenge(self) -> Option<&'static str> {
         match self {
             Self::Unauthorized => Some("Bearer"),

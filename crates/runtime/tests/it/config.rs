@@ -1,12 +1,12 @@
-//! Options, variables, defaults and refusals.
+//! Options, variables, defaults and errors.
 
 use std::time::Duration;
 
 use daegi_domain::Number;
-use daegi_runtime::config::{LogFormat, Parsed};
+use daegi_runtime::config::{LogFormat, ParsedArgs};
 use daegi_runtime::{Config, KafkaConfig, Role, StoreConfig};
 
-use crate::support::{PEM, SECRET_HEX, parse, refusal};
+use crate::support::{PEM, SECRET_HEX, config_error, parse};
 
 #[test]
 fn the_all_in_one_needs_nothing() {
@@ -23,6 +23,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!((config.max_streams, config.max_long_polls), (15_000, 15_000));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (3, 4_096));
     assert_eq!(config.max_connections, 20_000);
+    assert_eq!(config.connection_age, Duration::from_secs(60));
+    assert_eq!(config.connection_requests, 10_000);
     assert_eq!(config.request_buffer_bytes, 16 * 1024 * 1024);
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.log, "info");
@@ -34,7 +36,7 @@ fn the_all_in_one_needs_nothing() {
 }
 
 #[test]
-fn a_fleet_is_reached_from_other_machines_and_the_all_in_one_is_not() {
+fn fleet_roles_bind_all_interfaces_and_the_all_in_one_binds_loopback() {
     for role in [Role::Api, Role::Consumer, Role::Scheduler] {
         let secret = format!("1:{SECRET_HEX}");
         let env = [
@@ -64,6 +66,8 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_PARTITIONS", "64"),
         ("DAEGI_OUTBOX_MAX", "1"),
         ("DAEGI_MAX_CONNECTIONS", "9"),
+        ("DAEGI_CONNECTION_AGE_MS", "1000"),
+        ("DAEGI_CONNECTION_REQUESTS", "1"),
         ("DAEGI_REQUEST_BUFFER_BYTES", "65536"),
         ("DAEGI_MAX_STREAMS", "7"),
         ("DAEGI_MAX_LONG_POLLS", "8"),
@@ -84,6 +88,7 @@ fn every_option_can_be_a_variable() {
     assert_eq!((config.max_streams, config.max_long_polls), (7, 8));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (9, 10));
     assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
+    assert_eq!((config.connection_age, config.connection_requests), (Duration::from_secs(1), 1));
     assert_eq!(config.drain, Duration::ZERO);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
@@ -97,7 +102,7 @@ fn the_command_line_wins_over_the_environment() {
 }
 
 #[test]
-fn an_empty_variable_counts_as_unset_and_other_programs_variables_as_nothing() {
+fn an_empty_variable_counts_as_unset_and_variables_of_other_programs_are_ignored() {
     let env = [
         ("DAEGI_TICK_MS", ""),
         ("PATH", "/bin"),
@@ -110,15 +115,15 @@ fn an_empty_variable_counts_as_unset_and_other_programs_variables_as_nothing() {
 }
 
 #[test]
-fn a_typo_in_a_name_is_refused_by_its_name() {
-    let line = refusal(Role::AllInOne, &[], &[("DAEGI_TICKS_MS", "100")]);
+fn an_unknown_name_is_reported() {
+    let line = config_error(Role::AllInOne, &[], &[("DAEGI_TICKS_MS", "100")]);
     assert_eq!(line, "unknown environment variable DAEGI_TICKS_MS, see --help");
-    let line = refusal(Role::AllInOne, &["--ticks-ms", "100"], &[]);
+    let line = config_error(Role::AllInOne, &["--ticks-ms", "100"], &[]);
     assert_eq!(line, "unknown option --ticks-ms, see --help");
 }
 
 #[test]
-fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
+fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
     for (option, value, reason) in [
         (
             "store",
@@ -182,9 +187,9 @@ fn a_bad_value_is_one_line_with_both_names_and_the_reason() {
     ] {
         let variable = format!("DAEGI_{}", option.replace('-', "_").to_uppercase());
         let expected = format!("--{option} ({variable}): {reason}");
-        let by_env = refusal(Role::AllInOne, &[], &[(&variable, value)]);
+        let by_env = config_error(Role::AllInOne, &[], &[(&variable, value)]);
         assert_eq!(by_env, expected, "{variable}={value}");
-        let by_arg = refusal(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
+        let by_arg = config_error(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
         assert_eq!(by_arg, expected, "--{option}={value}");
     }
 }
@@ -195,10 +200,10 @@ fn the_demo_is_a_switch_of_the_all_in_one_and_needs_kafka() {
     assert!(demo(&["--demo"], &[]));
     assert!(demo(&[], &[("DAEGI_DEMO", "true")]));
     assert!(!demo(&["--demo=false"], &[("DAEGI_DEMO", "true")]));
-    let line = refusal(Role::AllInOne, &["--demo", "--kafka", "off"], &[]);
+    let line = config_error(Role::AllInOne, &["--demo", "--kafka", "off"], &[]);
     assert_eq!(line, "--demo (DAEGI_DEMO): moves over Kafka, and --kafka is off");
     for role in [Role::Api, Role::Consumer, Role::Scheduler] {
-        let line = refusal(role, &["--store=redis://a"], &[("DAEGI_DEMO", "true")]);
+        let line = config_error(role, &["--store=redis://a"], &[("DAEGI_DEMO", "true")]);
         let binary = role.binary();
         let says = format!("is for daegi, all roles in one process, not {binary}");
         assert_eq!(line, format!("--demo (DAEGI_DEMO): {says}"));
@@ -206,28 +211,28 @@ fn the_demo_is_a_switch_of_the_all_in_one_and_needs_kafka() {
 }
 
 #[test]
-fn an_option_without_its_value_is_refused() {
-    let line = refusal(Role::AllInOne, &["--tick-ms"], &[]);
+fn an_option_without_its_value_is_rejected() {
+    let line = config_error(Role::AllInOne, &["--tick-ms"], &[]);
     assert_eq!(line, "--tick-ms (DAEGI_TICK_MS): needs a value");
 }
 
 #[test]
-fn help_and_version_are_texts_to_show_and_no_errors() {
-    let Ok(Parsed::Show(help)) = Config::parse(Role::Api, ["--help".into()], []) else {
+fn help_and_version_are_printed_and_are_not_errors() {
+    let Ok(ParsedArgs::Print(help)) = Config::parse(Role::Api, ["--help".into()], []) else {
         panic!("no help");
     };
     for part in ["daegi-api", "--tick-ms <MS>", "[env: DAEGI_TICK_MS]", "[default: 1000]"] {
         assert!(help.contains(part), "{part} is missing in\n{help}");
     }
     assert!(!help.contains("DAEGI_HELP"), "{help}");
-    let Ok(Parsed::Show(version)) = Config::parse(Role::Api, ["--version".into()], []) else {
+    let Ok(ParsedArgs::Print(version)) = Config::parse(Role::Api, ["--version".into()], []) else {
         panic!("no version");
     };
     assert_eq!(version.trim(), concat!("daegi-api ", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
-fn tickets_age_within_a_day_unless_configured_and_never_within_an_hour() {
+fn the_ticket_age_is_a_day_by_default_and_at_least_an_hour() {
     let number = Number::base_at(1_800_000_000_000);
     let at = |hours: u64| number.issued_at_ms() + hours * 3_600_000;
     let keys = |age: &str| {

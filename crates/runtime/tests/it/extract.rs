@@ -1,4 +1,4 @@
-//! Extractors answer with problems that help.
+//! Extractors reject with problems that name the reason.
 
 use axum::Router;
 use axum::body::Body;
@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Request, StatusCode};
 use axum::routing::{get, post};
 use daegi_runtime::Code;
-use daegi_runtime::http::{Guarded, JsonBody, PathParams, QueryParams, guarded};
+use daegi_runtime::http::{HttpService, JsonBody, PathParams, QueryParams};
 use serde::Deserialize;
 
 use crate::support::{self, call, problem};
@@ -22,19 +22,19 @@ struct Wait {
     ms: u16,
 }
 
-fn router() -> Guarded {
+fn router() -> HttpService {
     let routes = Router::new()
         .route("/join", post(async |JsonBody(join): JsonBody<Join>| join.user_id))
         .route(
             "/maybe",
             post(async |join: Option<JsonBody<Join>>| {
-                join.map_or("nobody".into(), |JsonBody(join)| join.user_id)
+                join.map_or("anonymous".into(), |JsonBody(join)| join.user_id)
             }),
         )
         .route("/wait", get(async |QueryParams(wait): QueryParams<Wait>| wait.ms.to_string()))
         .route("/number/{n}", get(async |PathParams(n): PathParams<u16>| n.to_string()))
         .route("/broken", get(async |PathParams(n): PathParams<u16>| n.to_string()));
-    guarded(routes)
+    HttpService::new(routes)
 }
 
 fn json(uri: &str, content_type: &str, body: &'static str) -> Request<Body> {
@@ -43,7 +43,7 @@ fn json(uri: &str, content_type: &str, body: &'static str) -> Request<Body> {
 }
 
 #[tokio::test]
-async fn json_of_any_json_type_is_read() {
+async fn every_json_content_type_is_accepted() {
     for content_type in [
         "application/json",
         "application/json; charset=utf-8",
@@ -56,7 +56,7 @@ async fn json_of_any_json_type_is_read() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_fit_is_a_problem_with_the_reason() {
+async fn an_invalid_body_is_a_problem_with_the_reason() {
     for (body, reason) in [
         ("", "the body is empty"),
         ("{", "the body is not JSON: EOF"),
@@ -74,7 +74,7 @@ async fn a_body_that_does_not_fit_is_a_problem_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_body_of_another_type_is_not_read() {
+async fn a_body_of_another_content_type_is_rejected() {
     for content_type in ["text/plain", "application/x-www-form-urlencoded", ""] {
         let request = json("/join", content_type, r#"{"userId":"kim"}"#);
         let problem = problem(call(router(), request).await).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_body_of_another_type_is_not_read() {
 }
 
 #[tokio::test]
-async fn an_optional_body_may_be_empty_but_not_wrong() {
+async fn an_optional_body_may_be_empty_but_not_invalid() {
     let response = call(router(), Request::post("/maybe").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), StatusCode::OK);
     let response = call(router(), json("/maybe", "application/json", "{}")).await;
@@ -91,7 +91,7 @@ async fn an_optional_body_may_be_empty_but_not_wrong() {
 }
 
 #[tokio::test]
-async fn addresses_that_do_not_fit_are_problems() {
+async fn invalid_paths_and_queries_are_problems() {
     for uri in ["/wait", "/wait?ms=soon", "/wait?ms=70000", "/number/seven", "/number/%ff"] {
         let response = call(router(), support::get(uri).unwrap()).await;
         assert_eq!(problem(response).await.unwrap().code, Code::InvalidRequest, "{uri}");
@@ -103,7 +103,7 @@ async fn addresses_that_do_not_fit_are_problems() {
 }
 
 #[tokio::test]
-async fn a_handler_that_does_not_fit_its_route_is_our_fault() {
+async fn a_handler_that_does_not_fit_its_route_is_an_internal_error() {
     let response = call(router(), support::get("/broken").unwrap()).await;
     assert_eq!(problem(response).await.unwrap().code, Code::Internal);
 }

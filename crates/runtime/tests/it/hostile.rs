@@ -1,4 +1,4 @@
-//! Clients that send parts of requests: what they hold is bounded, and others are served.
+//! Clients that send incomplete requests: their memory is bounded, and others are served.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,8 +8,8 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
 use daegi_runtime::Shutdown;
-use daegi_runtime::http::{FREE_BYTES, Guarded, Limits, guarded};
-use daegi_runtime::shutdown::Stuck;
+use daegi_runtime::http::{FREE_BYTES, HttpService, Limits};
+use daegi_runtime::shutdown::TasksStillRunning;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use futures_util::stream::FuturesUnordered;
@@ -27,13 +27,13 @@ const LARGE: usize = 24 * 1024;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 const LAST_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
 
-fn router() -> Guarded {
+fn router() -> HttpService {
     let length = async |body: Bytes| body.len().to_string();
-    guarded(Router::new().route("/", get("hello")).route("/length", post(length)))
+    HttpService::new(Router::new().route("/", get("hello")).route("/length", post(length)))
 }
 
 async fn with_budget(shutdown: &Shutdown) -> anyhow::Result<SocketAddr> {
-    // Only the budget cuts anything off.
+    // Only the budget closes connections.
     let header_read = Duration::from_secs(600);
     let limits = Limits { request_buffer: BUDGET, header_read, ..Limits::default() };
     served(router(), limits, shutdown).await
@@ -46,12 +46,12 @@ async fn connected(address: SocketAddr, bytes: &[u8]) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Three hundred clients that send the same and wait.
+/// Three hundred clients that send the same bytes and wait.
 async fn hostile(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<TcpStream>> {
     try_join_all((0..CLIENTS).map(|_| connected(address, bytes))).await
 }
 
-/// Whether the server closes the connection without an answer within the test's time.
+/// Whether the server closes the connection without a response within the timeout.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     match timeout(TEST_TIMEOUT, stream.read_u8()).await {
         Ok(read) => read.is_err(),
@@ -72,13 +72,13 @@ fn post_of(length: usize) -> Vec<u8> {
     request
 }
 
-async fn ended(shutdown: Shutdown) -> Result<(), Stuck> {
-    shutdown.now();
+async fn ended(shutdown: Shutdown) -> Result<(), TasksStillRunning> {
+    shutdown.stop_now();
     shutdown.wait(TEST_TIMEOUT).await
 }
 
 #[tokio::test]
-async fn a_partial_head_after_a_complete_request_is_cut_off_in_time() {
+async fn a_partial_head_after_a_complete_request_times_out() {
     let shutdown = Shutdown::new();
     let limits = Limits { header_read: Duration::from_millis(50), ..Limits::default() };
     let address = served(router(), limits, &shutdown).await.unwrap();
@@ -116,7 +116,7 @@ async fn partial_heads_hold_no_more_than_the_budget_and_others_are_served() {
 }
 
 #[tokio::test]
-async fn bodies_over_the_budget_are_unavailable_and_small_ones_are_taken() {
+async fn bodies_over_the_budget_get_503_and_small_ones_are_accepted() {
     let shutdown = Shutdown::new();
     let address = with_budget(&shutdown).await.unwrap();
     let whole = post_of(LARGE);
@@ -139,7 +139,7 @@ async fn bodies_over_the_budget_are_unavailable_and_small_ones_are_taken() {
     let answer = exchange(address, &post_of(1024)).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("1024"), "{answer}");
     drop(hostile);
-    // What they held is given back.
+    // Their bytes are released.
     let served = timeout(TEST_TIMEOUT, async { while refused().await.is_some() {} });
     served.await.unwrap();
     ended(shutdown).await.unwrap();

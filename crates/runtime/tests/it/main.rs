@@ -1,12 +1,12 @@
-//! The runtime from outside: configuration, problems, serving, health, ending.
+//! The public API of the runtime: configuration, problems, serving, health, shutdown.
 
 mod config;
 mod extract;
-mod guard;
 mod health;
 mod hostile;
 mod secrets;
 mod server;
+mod service;
 mod shutdown;
+mod spans;
 mod support;
-mod traces;

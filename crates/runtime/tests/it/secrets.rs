@@ -1,10 +1,10 @@
-//! Which role refuses to start without which secret, and that no secret is ever repeated.
+//! Secrets that each role requires; no error repeats a secret.
 
 use std::io::Write;
 
 use daegi_runtime::{Role, StoreConfig};
 
-use crate::support::{PEM, SECRET_HEX, parse, refusal};
+use crate::support::{PEM, SECRET_HEX, config_error, parse};
 
 const STORE: (&str, &str) = ("DAEGI_STORE", "redis://localhost");
 const ADMIN: (&str, &str) = ("DAEGI_ADMIN_TOKEN", "hunter2hunter2hunter2");
@@ -18,8 +18,8 @@ fn ticket() -> String {
 fn a_fleet_role_refuses_to_start_without_its_secrets_and_its_store() {
     let ticket = ticket();
     let ticket = ("DAEGI_TICKET_SECRETS", ticket.as_str());
-    let api = |env: &[_]| refusal(Role::Api, &[], env);
-    let scheduler = |env: &[_]| refusal(Role::Scheduler, &[], env);
+    let api = |env: &[_]| config_error(Role::Api, &[], env);
+    let scheduler = |env: &[_]| config_error(Role::Scheduler, &[], env);
     assert_eq!(api(&[ticket, PASS]), "daegi-api needs --store (DAEGI_STORE)");
     assert_eq!(api(&[STORE, PASS]), "daegi-api needs --ticket-secrets (DAEGI_TICKET_SECRETS)");
     assert_eq!(api(&[STORE, ticket]), "daegi-api needs --pass-key (DAEGI_PASS_KEY)");
@@ -49,7 +49,7 @@ fn a_fleet_role_starts_with_what_it_needs() {
 
 #[test]
 fn a_fleet_role_refuses_the_memory_store() {
-    let line = refusal(Role::Consumer, &["--store", "memory"], &[]);
+    let line = config_error(Role::Consumer, &["--store", "memory"], &[]);
     assert_eq!(
         line,
         "--store (DAEGI_STORE): daegi-consumer shares its lines with others and needs redis://"
@@ -61,14 +61,14 @@ fn a_fleet_role_refuses_the_embedded_broker() {
     let ticket = ticket();
     let env = [STORE, ADMIN, ("DAEGI_TICKET_SECRETS", ticket.as_str()), PASS];
     for role in [Role::Api, Role::Consumer, Role::Scheduler] {
-        let line = refusal(role, &["--kafka", "embedded"], &env);
+        let line = config_error(role, &["--kafka", "embedded"], &env);
         assert!(line.starts_with("--kafka (DAEGI_KAFKA): daegi-"), "{line}");
         assert!(line.ends_with("shares its events with others and needs host:port,…"), "{line}");
     }
 }
 
 #[test]
-fn the_all_in_one_makes_what_it_was_not_given_and_says_so() {
+fn the_all_in_one_generates_missing_secrets_and_lists_them() {
     let bare = parse(Role::AllInOne, &[], &[]).unwrap();
     assert_eq!(bare.secrets.generated, ["admin-token", "ticket-secrets", "pass-key"]);
     let given = parse(Role::AllInOne, &[], &[ADMIN, PASS]).unwrap();
@@ -89,7 +89,7 @@ fn a_pass_key_is_text_or_a_file() {
 }
 
 #[test]
-fn a_refused_secret_is_not_repeated() {
+fn a_rejected_secret_is_not_repeated() {
     let broken_pem = PEM.replace("END PRIVATE", "END");
     for (option, value, leak) in [
         ("admin-token", "hunter2", "hunter2"),
@@ -102,7 +102,7 @@ fn a_refused_secret_is_not_repeated() {
         ("store", "redis+sentinel://user:hunter2@a", "hunter2"),
         ("store", "postgres://user:hunter2@a", "hunter2"),
     ] {
-        let line = refusal(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
+        let line = config_error(Role::AllInOne, &[&format!("--{option}={value}")], &[]);
         assert!(!line.contains(leak), "{line}");
         assert!(line.starts_with(&format!("--{option} (DAEGI_")), "{line}");
         assert_eq!(line.lines().count(), 1, "{line}");
@@ -110,9 +110,9 @@ fn a_refused_secret_is_not_repeated() {
 }
 
 #[test]
-fn a_secret_that_lost_its_option_is_not_repeated() {
+fn a_secret_without_its_option_is_not_repeated() {
     for args in [&["--admin-token=", "hunter2hunter2"][..], &["hunter2"], &["--hunter2=hunter2"]] {
-        let line = refusal(Role::AllInOne, args, &[]);
+        let line = config_error(Role::AllInOne, args, &[]);
         assert!(!line.contains("hunter2"), "{line}");
     }
 }
@@ -127,7 +127,7 @@ fn debug_shows_no_secret() {
         PASS,
     ];
     let config = parse(Role::AllInOne, &[], &env).unwrap();
-    assert_eq!(config.store.shown(), "redis://localhost:6379/1");
+    assert_eq!(config.store.redacted(), "redis://localhost:6379/1");
     let StoreConfig::Redis(url) = &config.store else {
         panic!("not redis");
     };
@@ -139,7 +139,7 @@ fn debug_shows_no_secret() {
 }
 
 #[test]
-fn every_way_to_run_redis_is_taken_and_shown_without_its_password() {
+fn every_redis_topology_is_accepted_and_shown_without_its_password() {
     for (address, shown) in [
         ("redis+sentinel://:p4ss@a:1,b:2/main", "redis+sentinel://a:1,b:2/main"),
         ("redis+cluster://u:p4ss@a,b:7001", "redis+cluster://a,b:7001"),
@@ -147,6 +147,6 @@ fn every_way_to_run_redis_is_taken_and_shown_without_its_password() {
     ] {
         let config = parse(Role::AllInOne, &["--store", address], &[]).unwrap();
         assert_eq!(config.store, StoreConfig::Redis(address.into()));
-        assert_eq!(config.store.shown(), shown);
+        assert_eq!(config.store.redacted(), shown);
     }
 }

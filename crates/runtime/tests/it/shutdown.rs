@@ -1,35 +1,35 @@
-//! How a process ends.
+//! The shutdown of a process.
 
 use std::time::Duration;
 
 use daegi_runtime::Shutdown;
 
-const SOON: Duration = Duration::from_secs(5);
+const TEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
-async fn a_panicking_part_ends_the_process() {
+async fn a_panicking_component_ends_the_process() {
     let shutdown = Shutdown::new();
     let token = shutdown.token().clone();
     shutdown.spawn("other", async move { token.cancelled().await });
     shutdown.spawn("doomed", async { panic!("on purpose") });
-    shutdown.wait(SOON).await.unwrap();
+    shutdown.wait(TEST_TIMEOUT).await.unwrap();
     assert!(shutdown.token().is_cancelled());
     assert!(shutdown.draining().is_cancelled());
     assert!(shutdown.has_failed());
 }
 
 #[tokio::test]
-async fn a_part_that_returns_ends_nothing() {
+async fn a_component_that_returns_ends_nothing() {
     let shutdown = Shutdown::new();
     shutdown.spawn("brief", async {});
-    shutdown.wait(SOON).await.unwrap();
+    shutdown.wait(TEST_TIMEOUT).await.unwrap();
     assert!(!shutdown.token().is_cancelled());
     assert!(!shutdown.has_failed());
 }
 
 #[tokio::test(start_paused = true)]
 async fn readiness_ends_before_the_listeners_do() {
-    let shutdown = Shutdown::new().with_lead(Duration::from_secs(1));
+    let shutdown = Shutdown::new().with_readiness_delay(Duration::from_secs(1));
     let observer = shutdown.clone();
     let between = async {
         observer.draining().cancelled().await;
@@ -41,9 +41,9 @@ async fn readiness_ends_before_the_listeners_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_for_tasks_has_an_end() {
+async fn the_wait_for_tasks_has_a_deadline() {
     let shutdown = Shutdown::new();
     shutdown.spawn("stuck", std::future::pending());
-    let stuck = shutdown.wait(SOON).await.unwrap_err();
+    let stuck = shutdown.wait(TEST_TIMEOUT).await.unwrap_err();
     assert!(stuck.to_string().contains("still running"), "{stuck}");
 }

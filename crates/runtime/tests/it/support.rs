@@ -6,13 +6,13 @@ use anyhow::Context;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{Request, Response};
-use daegi_runtime::http::{Guarded, Limits, serve};
+use daegi_runtime::http::{HttpService, Limits, serve};
 use daegi_runtime::{Config, ConfigError, Problem, Role, Shutdown};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// 32 bytes that look like nothing else, so that a leak is found.
+/// 32 distinctive bytes, so that a leak is found.
 pub(crate) const SECRET_HEX: &str =
     "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";
 
@@ -33,8 +33,8 @@ pub(crate) fn parse(
     Ok(parsed.into_config().unwrap_or_else(|| panic!("only shows a text")))
 }
 
-/// The line that a configuration is refused with.
-pub(crate) fn refusal(role: Role, args: &[&str], env: &[(&str, &str)]) -> String {
+/// Returns the error of an invalid configuration.
+pub(crate) fn config_error(role: Role, args: &[&str], env: &[(&str, &str)]) -> String {
     match parse(role, args, env) {
         Ok(config) => panic!("accepted: {config:?}"),
         Err(error) => error.to_string(),
@@ -42,8 +42,8 @@ pub(crate) fn refusal(role: Role, args: &[&str], env: &[(&str, &str)]) -> String
 }
 
 /// Sends a request through a router without a network.
-pub(crate) async fn call(router: Guarded, request: Request<Body>) -> Response<Body> {
-    router.answer(request).await
+pub(crate) async fn call(router: HttpService, request: Request<Body>) -> Response<Body> {
+    router.handle(request).await
 }
 
 /// A request without a body.
@@ -51,7 +51,7 @@ pub(crate) fn get(uri: &str) -> anyhow::Result<Request<Body>> {
     Ok(Request::get(uri).body(Body::empty())?)
 }
 
-/// Reads an answer that must be a problem whose members agree with its status.
+/// Reads a response that must be a problem whose members match its status.
 pub(crate) async fn problem(response: Response<Body>) -> anyhow::Result<Problem> {
     let status = response.status();
     assert_eq!(response.headers()[CONTENT_TYPE], "application/problem+json");
@@ -64,7 +64,7 @@ pub(crate) async fn problem(response: Response<Body>) -> anyhow::Result<Problem>
 
 /// Serves a router on a free port.
 pub(crate) async fn served(
-    router: Guarded,
+    router: HttpService,
     limits: Limits,
     shutdown: &Shutdown,
 ) -> anyhow::Result<SocketAddr> {

@@ -2,16 +2,13 @@ use std::collections::VecDeque;
 
 use daegi_domain::Millis;
 
-use crate::TAKE_BACK_MS;
-
-/// How many lost generations a partition remembers.
-const LOST_GENERATIONS: usize = 16;
+use crate::limits::{MAX_LOST_GENERATIONS, RECLAIM_WINDOW_MS};
 
 /// The generation of one partition's data, written with the partition and lost with it. See
 /// `docs/adr/015-store-generations.md`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Generation {
-    /// None in a partition that lost its data and that no process has used since.
+    /// `None` in a partition that lost its data and that no process has used since.
     id: Option<u64>,
     /// The generations whose loss is recorded, oldest first.
     lost: VecDeque<u64>,
@@ -19,7 +16,7 @@ pub(super) struct Generation {
 }
 
 impl Generation {
-    /// The id, which a partition without one receives.
+    /// Returns the id; a partition without one receives it.
     pub(super) fn open(&mut self) -> u64 {
         *self.id.get_or_insert_with(|| fastrand::u64(..))
     }
@@ -32,20 +29,20 @@ impl Generation {
         }
         self.open();
         self.lost.push_back(known);
-        if self.lost.len() > LOST_GENERATIONS {
+        if self.lost.len() > MAX_LOST_GENERATIONS {
             self.lost.pop_front();
         }
         self.loss_at = Some(now);
     }
 
-    /// Records a loss because an operator says so.
+    /// Records a loss that an operator declared.
     pub(super) fn declare_loss(&mut self, now: Millis) {
         self.open();
         self.loss_at = Some(now);
     }
 
-    /// Until when the recorded loss lets numbers be reclaimed; 0 if no loss is recorded.
+    /// Returns until when numbers are reclaimed after the recorded loss; 0 if no loss is recorded.
     pub(super) fn reclaim_until(&self) -> Millis {
-        self.loss_at.map_or(0, |at| at + TAKE_BACK_MS)
+        self.loss_at.map_or(0, |at| at + RECLAIM_WINDOW_MS)
     }
 }

@@ -1,77 +1,76 @@
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
-use daegi_domain::liveness::{PAGE_NUMBERS, oldest_slice, slice_of};
+use daegi_domain::line_rules::{self, Occupancy};
 use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
-    Departed, EndReason, Item, LineEvent, LogPosition, Millis, Number, Rate, Reclaimed, SeenPage,
-    Settings, UserId, line, line_rules,
+    Departed, EndReason, Item, LogPosition, Millis, Number, Rank, Rate, Reclaimed, Settings,
+    TicketEvent, UserId,
 };
 
-use super::inside::{Entry, Inside};
-use super::outbox::Written;
-use super::queue::{Queue, Timed};
-use crate::model::{Counts, DepartedCursor, LineSnapshot, Totals};
-use crate::{CLOSED_KEEP_MS, DEPARTED_PAGE, WAITING_END_KEEP_MS};
+use super::entry_set::{Entry, EntrySet};
+use super::liveness::Liveness;
+use super::outbox::PendingEvents;
+use super::queues::{DeadlineQueue, RankQueue};
+use crate::limits::{ENDED_RETENTION_MS, MAX_CHANGES_PER_SNAPSHOT, WAITING_END_RETENTION_MS};
+use crate::types::{ChangeCursor, LineCounts, LineSnapshot, LineTotals};
 
-/// One item's line with everybody in it.
+/// One item's line with all its tickets.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) item: Item,
-    /// The item was taken out; kept for its version and for the people still inside.
+    /// The item was removed. The line is kept for its version and for its entries.
     pub(super) removed: bool,
-    /// Where the last news that counted was read.
-    pub(super) read: Option<LogPosition>,
+    /// The log position of the last item update that was applied.
+    pub(super) last_update: Option<LogPosition>,
     pub(super) base: Number,
     pub(super) tail: Number,
     pub(super) valid_from: Number,
-    /// Numbers from here to `lost_to` may have been given and lost.
+    /// Numbers from here to `lost_to` may have been issued and lost.
     pub(super) lost_from: Number,
     pub(super) lost_to: Number,
-    /// They are taken back until then.
-    pub(super) take_back_until: Millis,
-    /// The store that gave the last number.
-    pub(super) run: u64,
-    pub(super) waiting: Queue,
-    pub(super) returning: Queue,
-    pub(super) missed: Timed<Missed>,
-    pub(super) entered: Inside,
-    /// How many passed through since the leader's last tick.
-    pub(super) through: u32,
+    /// Lost numbers are reclaimed until then.
+    pub(super) reclaim_until: Millis,
+    /// The run of the store that issued the last number.
+    pub(super) run_id: u64,
+    pub(super) waiting: RankQueue,
+    pub(super) returning: RankQueue,
+    pub(super) missed: DeadlineQueue<Missed>,
+    pub(super) entered: EntrySet,
+    /// Direct admissions since the leader's last round.
+    pub(super) direct_admissions: u32,
     /// Whether the leader's last round found that the line can admit no ticket.
     pub(super) stopped: bool,
     /// When the line became able to admit again after it was stopped.
     pub(super) servable_since: Millis,
-    /// When the leader's last round that let people in began.
-    pub(super) served_at: Millis,
-    pub(super) totals: Totals,
+    /// When the leader's last round that admitted tickets began.
+    pub(super) last_round_at: Millis,
+    pub(super) totals: LineTotals,
     pub(super) changes: VecDeque<Change>,
-    /// How many changes were forgotten from the head of the list.
+    /// How many changes were removed from the head of the list.
     changes_dropped: u64,
-    /// Who departed from behind the base, to count a position.
-    pub(super) gone: Departed,
-    /// Who waits below the base.
+    /// Ranks above the base that left the middle of the line.
+    pub(super) departed: Departed,
+    /// Ranks at or below the base that wait.
     pub(super) reclaimed: Reclaimed,
     /// Until when the leaves of a user count.
-    pub(super) leaves: Timed<Millis>,
-    /// Entries that their users gave back and whose passes are valid until then.
+    pub(super) leaves: DeadlineQueue<Millis>,
+    /// Entries that their users gave back, and until when their passes are valid.
     pub(super) leftover: BTreeMap<Number, Millis>,
-    closed: BTreeMap<Number, (EndReason, Millis)>,
-    /// (slice, first number given in it): who joined within the last slices is alive.
-    births: BTreeSet<(u64, Number)>,
-    seen: BTreeMap<(u64, u64), SeenPage>,
+    ended: BTreeMap<Number, (EndReason, Millis)>,
+    pub(super) liveness: Liveness,
     rate: BTreeMap<u64, u32>,
     pub(super) moves: Option<Moves>,
 }
 
-/// What happened in the middle of a line, for pods to learn.
+/// A change in the middle of a line, which pods read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
-    Departed(Number),
-    /// All of these wait, though they are below the base.
-    Waits(Number, Number),
+    Departed(Rank),
+    /// All ranks of this range wait, although they are at or below the base.
+    Reclaimed(Rank, Rank),
 }
 
-/// A person who missed their turn.
+/// A ticket that missed its turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Missed {
     pub(super) number: Number,
@@ -79,363 +78,341 @@ pub(super) struct Missed {
 }
 
 impl Line {
-    /// A line of which nothing is known, so that older numbers may be lost ones if the partition
-    /// lost its data.
-    pub(super) fn new(item: Item, run: u64, now: Millis) -> Self {
+    /// Creates an empty line. Numbers up to its base may be lost ones, if the partition lost data.
+    pub(super) fn new(item: Item, run_id: u64, now: Millis) -> Self {
         let base = Number::base_at(now);
         Self {
             item,
             removed: false,
-            read: None,
+            last_update: None,
             base,
             tail: base,
             valid_from: Number(0),
             lost_from: Number(0),
             lost_to: base,
-            take_back_until: 0,
-            run,
-            waiting: Queue::default(),
-            returning: Queue::default(),
-            missed: Timed::default(),
-            entered: Inside::default(),
-            through: 0,
+            reclaim_until: 0,
+            run_id,
+            waiting: RankQueue::default(),
+            returning: RankQueue::default(),
+            missed: DeadlineQueue::default(),
+            entered: EntrySet::default(),
+            direct_admissions: 0,
             stopped: false,
             servable_since: 0,
-            served_at: 0,
-            totals: Totals::default(),
+            last_round_at: 0,
+            totals: LineTotals::default(),
             changes: VecDeque::new(),
             changes_dropped: 0,
-            gone: Departed::new(base),
+            departed: Departed::new(base.rank()),
             reclaimed: Reclaimed::default(),
-            leaves: Timed::default(),
+            leaves: DeadlineQueue::default(),
             leftover: BTreeMap::new(),
-            closed: BTreeMap::new(),
-            births: BTreeSet::new(),
-            seen: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            liveness: Liveness::default(),
             rate: BTreeMap::new(),
             moves: None,
         }
     }
 
     /// Records that the item was changed at `now`, and returns it.
-    pub(super) fn touched(&mut self, now: Millis) -> Item {
+    pub(super) fn bump_revision(&mut self, now: Millis) -> Item {
         self.item.revision += 1;
         self.item.updated_at = Some(now);
         self.item.clone()
     }
 
-    /// The lowest number that waits.
-    pub(super) fn front(&self) -> Number {
-        self.waiting.first_from(Number(0)).unwrap_or(self.tail.next())
+    /// Returns the lowest waiting rank, or one past the tail.
+    pub(super) fn front(&self) -> Rank {
+        self.waiting.first_from(Rank(0)).unwrap_or(self.tail.rank().next())
     }
 
-    /// The lowest number behind the base that waits.
-    pub(super) fn frontier(&self) -> Number {
-        self.waiting.first_from(self.base.next()).unwrap_or(self.tail.next())
+    /// Returns the lowest waiting rank above the base, or one past the tail.
+    pub(super) fn frontier(&self) -> Rank {
+        self.waiting.first_from(self.base.rank().next()).unwrap_or(self.tail.rank().next())
     }
 
-    /// The place of a number that waits.
-    pub(super) fn position(&self, number: Number) -> u64 {
+    /// Returns the position of a waiting rank.
+    pub(super) fn position(&self, rank: Rank) -> u64 {
         let returning = self.returning.len();
-        if number <= self.base {
-            return returning + self.reclaimed.count_below(number) + 1;
+        if rank <= self.base.rank() {
+            return returning + self.reclaimed.count_below(rank) + 1;
         }
         let ahead = returning + self.reclaimed.len();
-        line::position(ahead, self.frontier(), &self.gone, number)
+        line_rules::position(ahead, self.frontier(), &self.departed, rank)
     }
 
-    /// Whether somebody in the line may be served: nobody behind the base while those who were
-    /// lost may still come back.
-    pub(super) fn has_next(&self, now: Millis) -> bool {
-        self.waiting.len() > 0 && (self.item.behind_until <= now || self.front() <= self.base)
+    /// Returns whether a waiting ticket may be admitted.
+    pub(super) fn has_admissible(&self, now: Millis) -> bool {
+        let is_held = line_rules::holds_rank(&self.item, self.front(), self.base.rank(), now);
+        self.waiting.len() > 0 && !is_held
     }
 
-    /// Takes the next person who may be served.
-    pub(super) fn next(&mut self, now: Millis) -> Option<(UserId, Number)> {
-        if !self.has_next(now) {
+    /// Removes and returns the waiting ticket that is served next, if it may be admitted.
+    pub(super) fn pop_admissible(&mut self, now: Millis) -> Option<(UserId, Number)> {
+        if !self.has_admissible(now) {
             return None;
         }
         let (user, number) = self.waiting.pop()?;
-        self.leave_below(number);
+        self.log_departure_below_base(number.rank());
         Some((user, number))
     }
 
-    /// How many tickets count against the limit of waiting ones: who missed their turn may return.
+    /// Returns the counts that the rules of the line depend on.
+    pub(super) fn occupancy(&self, now: Millis) -> Occupancy {
+        let leftover = self.leftover.values().filter(|expires_at| **expires_at > now).count();
+        Occupancy {
+            queued: self.waiting.len() + self.returning.len(),
+            missed: self.missed.len(),
+            used_slots: self.entered.len() + leftover as u64,
+            direct_admissions: self.direct_admissions,
+        }
+    }
+
+    /// Counts the tickets in the line, those that missed their turn included.
     pub(super) fn in_line(&self) -> u64 {
         self.waiting.len() + self.returning.len() + self.missed.len()
     }
 
-    /// Whether the line can admit no ticket now, apart from a full outbox.
+    /// Returns whether the line can admit no ticket now, apart from a full outbox.
     pub(super) fn is_stopped(&self, settings: &Settings, now: Millis) -> bool {
-        let item = &self.item;
-        self.removed
-            || !item.enabled
-            || item.stock == 0
-            || item.paused
-            || item.recovering_until.max(item.behind_until) > now
-            || line_rules::quota(item, settings) == 0
+        self.removed || line_rules::is_stopped(&self.item, settings, now)
     }
 
-    /// Whether absence counts: the line can admit and has been able to for so many seconds.
+    /// Returns whether absence counts: the line can admit and has been able to for `seconds`.
     pub(super) fn absence_counts(&self, seconds: u32, now: Millis) -> bool {
         !self.stopped && self.servable_since + Millis::from(seconds) * 1000 <= now
     }
 
-    /// Whether a missed turn is over.
+    /// Returns whether a ticket that missed its turn can no longer return.
     pub(super) fn is_missed_over(&self, missed: Missed, now: Millis) -> bool {
         missed.until <= now && self.absence_counts(self.item.policy.missed_keep_seconds, now)
     }
 
-    /// How many more may be inside. An entry given back keeps its slot while its pass is valid.
-    pub(super) fn room(&self, now: Millis) -> u32 {
-        let leftover = self.leftover.values().filter(|expires_at| **expires_at > now).count();
-        let inside = self.entered.len() + leftover as u64;
-        let inside = u32::try_from(inside).unwrap_or(u32::MAX);
-        let policy = &self.item.policy;
-        let capacity = policy.max_active.map_or(u32::MAX, |max| max.saturating_sub(inside));
-        let stock = if policy.admit_up_to_stock { self.item.stock } else { u32::MAX };
-        capacity.min(stock.saturating_sub(inside))
+    /// Returns how many more entries the line may have.
+    pub(super) fn free_capacity(&self, now: Millis) -> u32 {
+        line_rules::free_capacity(&self.item, self.occupancy(now).used_slots)
     }
 
-    /// Ends a ticket that is nowhere any more.
-    pub(super) fn end(
+    /// Ends a ticket that the caller has removed from the line and from the entry set.
+    pub(super) fn end_ticket(
         &mut self,
         user: UserId,
         number: Number,
         reason: EndReason,
         at: Millis,
-        written: &mut Written,
+        events: &mut PendingEvents,
     ) {
         let from_line = matches!(reason, EndReason::Abandoned | EndReason::Replaced);
-        self.end_ticket(user, number, reason, from_line, at, written);
+        self.record_end(user, number, reason, from_line, at, events);
     }
 
     /// Ends the ticket of a user who left the line before being admitted.
-    pub(super) fn end_left(
+    pub(super) fn end_waiting(
         &mut self,
         user: UserId,
         number: Number,
         at: Millis,
-        written: &mut Written,
+        events: &mut PendingEvents,
     ) {
-        self.end_ticket(user, number, EndReason::Left, true, at, written);
+        self.record_end(user, number, EndReason::Left, true, at, events);
     }
 
-    fn end_ticket(
+    fn record_end(
         &mut self,
         user: UserId,
         number: Number,
         reason: EndReason,
         from_line: bool,
         at: Millis,
-        written: &mut Written,
+        events: &mut PendingEvents,
     ) {
         self.totals.end(reason);
         let early = from_line && self.may_forget_early(number, at);
-        let earlier = if early { CLOSED_KEEP_MS - WAITING_END_KEEP_MS } else { 0 };
+        let earlier = if early { ENDED_RETENTION_MS - WAITING_END_RETENTION_MS } else { 0 };
         self.remember_end(number, reason, at.saturating_sub(earlier));
-        written.closed.push(LineEvent::Closed { user, number, at, reason });
+        events.ended.push(TicketEvent::Ended { user, number, at, reason });
     }
 
-    /// Lets a person in who is nowhere any more.
-    pub(super) fn enter(
+    /// Admits a ticket that the caller has removed from the line.
+    pub(super) fn admit(
         &mut self,
         user: UserId,
         number: Number,
         at: Millis,
-        written: &mut Written,
+        events: &mut PendingEvents,
     ) {
         let expires_at = at + Millis::from(self.item.policy.pass_ttl_seconds) * 1000;
-        self.enter_until(user, number, at, expires_at, written);
+        self.admit_until(user, number, at, expires_at, events);
     }
 
-    pub(super) fn enter_until(
+    pub(super) fn admit_until(
         &mut self,
         user: UserId,
         number: Number,
         at: Millis,
         expires_at: Millis,
-        written: &mut Written,
+        events: &mut PendingEvents,
     ) {
         self.totals.admitted += 1;
-        self.entered.insert(user.clone(), Entry { number, at, expires_at });
-        written.activated.push(LineEvent::Activated { user, number, at, expires_at });
+        self.entered.insert(user.clone(), Entry { number, admitted_at: at, expires_at });
+        events.admitted.push(TicketEvent::Admitted { user, number, at, expires_at });
     }
 
-    /// Takes a person out of the line; a gap in its middle is written down.
-    pub(super) fn depart(&mut self, user: &UserId) {
+    /// Removes a waiting ticket. A gap in the middle of the line is logged for pods.
+    pub(super) fn remove_waiting(&mut self, user: &UserId) {
         let Some(number) = self.waiting.remove(user) else {
             return;
         };
-        self.leave_below(number);
-        if number > self.base && self.front() < number {
-            self.changes.push_back(Change::Departed(number));
-            self.gone.insert(number);
+        let rank = number.rank();
+        self.log_departure_below_base(rank);
+        if rank > self.base.rank() && self.front() < rank {
+            self.changes.push_back(Change::Departed(rank));
+            self.departed.insert(rank);
         }
     }
 
-    /// A number below the base that does not wait any more is written down even at the front: one
-    /// that is lower may still come back, so that the front says nothing about it.
-    fn leave_below(&mut self, number: Number) {
-        if number <= self.base {
-            self.reclaimed.remove(number);
-            self.changes.push_back(Change::Departed(number));
+    /// Removes this ticket from the waiting, returning or missed ones; returns whether it was there.
+    pub(super) fn remove_from_line(&mut self, user: &UserId, number: Number) -> bool {
+        if self.waiting.holds(user, number) {
+            self.remove_waiting(user);
+        } else if self.returning.holds(user, number) {
+            self.returning.remove(user);
+        } else if let Some(missed) = self.missed_number(user, number) {
+            self.missed.remove(missed.until, user);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Returns when this ticket missed its turn, if it did.
+    pub(super) fn missed_number(&self, user: &UserId, number: Number) -> Option<Missed> {
+        self.missed.get(user).filter(|missed| missed.number == number)
+    }
+
+    /// Logs a rank at or below the base that stopped waiting, even at the front: a lower rank may
+    /// still be reclaimed, so that the front alone does not tell pods that this one left.
+    fn log_departure_below_base(&mut self, rank: Rank) {
+        if rank <= self.base.rank() {
+            self.reclaimed.remove(rank);
+            self.changes.push_back(Change::Departed(rank));
         }
     }
 
-    /// Forgets changes that the front has passed, at most `limit`, oldest first.
-    pub(super) fn forget_changes(&mut self, limit: usize) {
+    /// Removes changes that the front has passed, at most `limit`, oldest first.
+    pub(super) fn prune_changes(&mut self, limit: usize) {
         let front = self.front();
         for _ in 0..limit {
             match self.changes.front() {
-                Some(Change::Departed(last) | Change::Waits(_, last)) if *last < front => {
+                Some(Change::Departed(last) | Change::Reclaimed(_, last)) if *last < front => {
                     self.changes.pop_front()
                 }
                 _ => break,
             };
             self.changes_dropped += 1;
         }
-        self.gone.forget_below(self.frontier());
+        self.departed.prune_below(self.frontier());
     }
 
     pub(super) fn remember_end(&mut self, number: Number, reason: EndReason, at: Millis) {
-        self.closed.insert(number, (reason, at));
+        self.ended.insert(number, (reason, at));
     }
 
-    /// How a number ended, as far as it is remembered.
-    pub(super) fn ended(&self, number: Number) -> Option<EndReason> {
-        self.closed.get(&number).map(|(reason, _)| *reason)
+    /// Returns how a number ended, while the line remembers it.
+    pub(super) fn end_reason(&self, number: Number) -> Option<EndReason> {
+        self.ended.get(&number).map(|(reason, _)| *reason)
     }
 
-    /// Forgets at most so many old ends, the oldest first, and says how many.
-    pub(super) fn forget_closed(&mut self, now: Millis, most: usize) -> usize {
-        let old = self.closed.iter().filter(|(_, (_, at))| *at + CLOSED_KEEP_MS <= now);
-        let mut old: Vec<_> = old.map(|(number, (_, at))| (*at, *number)).collect();
-        old.sort_unstable();
-        old.truncate(most);
-        old.iter().for_each(|(_, number)| {
-            self.closed.remove(number);
+    /// Removes at most `limit` ends past their retention, oldest first; returns how many.
+    pub(super) fn prune_ended(&mut self, now: Millis, limit: usize) -> usize {
+        let old = self.ended.iter().filter(|(_, (_, at))| *at + ENDED_RETENTION_MS <= now);
+        let old = oldest(old.map(|(number, (_, at))| (*at, *number)), limit);
+        old.iter().for_each(|number| {
+            self.ended.remove(number);
         });
         old.len()
     }
 
-    /// Forgets at most so many slots whose pass has expired, the oldest first.
-    pub(super) fn forget_leftover(&mut self, now: Millis, most: usize) {
+    /// Removes at most `limit` given-back entries whose pass expired, oldest first.
+    pub(super) fn prune_leftover(&mut self, now: Millis, limit: usize) {
         let expired = self.leftover.iter().filter(|(_, expires_at)| **expires_at <= now);
-        let mut expired: Vec<_> = expired.map(|(number, at)| (*at, *number)).collect();
-        expired.sort_unstable();
-        expired.truncate(most);
-        expired.iter().for_each(|(_, number)| {
+        let expired = oldest(expired.map(|(number, at)| (*at, *number)), limit);
+        expired.iter().for_each(|number| {
             self.leftover.remove(number);
         });
     }
 
-    /// Notes the first number given in a slice of time.
-    pub(super) fn born(&mut self, first: Number, now: Millis) {
-        let slice = slice_of(now);
-        if self.births.last().is_none_or(|(last, _)| *last < slice) {
-            self.births.insert((slice, first));
-            let oldest = slice.saturating_sub(crate::SLICES_KEPT);
-            self.births.retain(|(slice, _)| *slice >= oldest);
-        }
-    }
-
-    pub(super) fn mark_page(&mut self, page: &SeenPage, now: Millis) {
-        let slice = slice_of(now);
-        self.seen.entry((slice, page.page)).or_insert_with(|| SeenPage::new(page.page)).merge(page);
-        let oldest = slice.saturating_sub(crate::SLICES_KEPT);
-        self.seen.retain(|(slice, _), _| *slice >= oldest);
-    }
-
-    pub(super) fn mark(&mut self, number: Number, now: Millis) {
-        SeenPage::of([number]).iter().for_each(|page| self.mark_page(page, now));
-    }
-
-    /// The first number given within the last `seconds`; it and all later ones count as seen.
-    pub(super) fn fresh_from(&self, seconds: u32, now: Millis) -> Number {
-        let oldest = (oldest_slice(now, seconds), Number(0));
-        self.births.range(oldest..).next().map_or(Number::MAX, |(_, first)| *first)
-    }
-
-    /// Whether a number was seen within the last `seconds`. One slice of the future counts too:
-    /// pods' clocks may be ahead of the leader's.
-    pub(super) fn seen(&self, number: Number, seconds: u32, now: Millis) -> bool {
-        let page = number.0 / PAGE_NUMBERS;
-        number >= self.fresh_from(seconds, now)
-            || (oldest_slice(now, seconds)..=slice_of(now) + 1)
-                .any(|slice| self.seen.get(&(slice, page)).is_some_and(|seen| seen.has(number)))
-    }
-
-    /// Counts people who left the front of the line.
-    pub(super) fn moved(&mut self, people: u32, now: Millis) {
+    /// Counts tickets that left the front of the line.
+    pub(super) fn record_progress(&mut self, tickets: u32, now: Millis) {
         let bucket = Rate::bucket_of(now);
-        *self.rate.entry(bucket).or_default() += people;
+        *self.rate.entry(bucket).or_default() += tickets;
         if self.rate.len() as u64 > BUCKETS {
             self.rate.retain(|at, _| *at + BUCKETS >= bucket);
         }
-        self.moves = Some(Moves::after(self.moves, people, now));
+        self.moves = Some(Moves::after(self.moves, tickets, now));
     }
 
-    /// Sends everybody who waits away; people inside stay.
+    /// Removes all tickets of the line without events; entries stay.
     pub(super) fn restart(&mut self) {
-        self.totals.ended += self.waiting.len() + self.returning.len() + self.missed.len();
-        (self.waiting, self.returning) = (Queue::default(), Queue::default());
-        self.missed = Timed::default();
+        self.totals.ended += self.in_line();
+        (self.waiting, self.returning) = (RankQueue::default(), RankQueue::default());
+        self.missed = DeadlineQueue::default();
         self.changes_dropped += self.changes.len() as u64;
         self.changes.clear();
-        (self.gone, self.reclaimed) = (Departed::new(self.base), Reclaimed::default());
-        (self.item.recovering_until, self.item.behind_until) = (0, 0);
-        self.births.clear();
+        (self.departed, self.reclaimed) = (Departed::new(self.base.rank()), Reclaimed::default());
+        (self.item.recovering_until, self.item.hold_new_until) = (0, 0);
+        self.liveness.clear_slice_starts();
         self.valid_from = self.tail.next();
     }
 
-    /// Opens a line again after its item was taken out.
-    pub(super) fn reopen(&mut self, run: u64, now: Millis) {
+    /// Opens the line again after its item was removed.
+    pub(super) fn reopen(&mut self, run_id: u64, now: Millis) {
         self.base = Number::base_at(now).max(self.tail);
         self.tail = self.base;
-        // A line nobody was ever in has sent nobody away: its item is read again after a loss.
-        let sent_away = self.totals.joined > 0;
-        self.valid_from = if sent_away { self.base.next() } else { Number(0) };
-        (self.lost_from, self.lost_to, self.take_back_until) = (Number(0), self.base, 0);
-        self.run = run;
+        // A line without any ticket so far has ended none: its item was read again after a loss.
+        let had_tickets = self.totals.joined > 0;
+        self.valid_from = if had_tickets { self.base.next() } else { Number(0) };
+        (self.lost_from, self.lost_to, self.reclaim_until) = (Number(0), self.base, 0);
+        self.run_id = run_id;
         self.changes_dropped = 0;
-        self.gone = Departed::new(self.base);
+        self.departed = Departed::new(self.base.rank());
         self.removed = false;
         (self.stopped, self.servable_since) = (false, 0);
     }
 
+    /// Returns whether the line needs the leader.
     pub(super) fn is_active(&self) -> bool {
-        let people = self.waiting.len() + self.returning.len();
-        people + self.missed.len() + self.entered.len() > 0
-            || self.through > 0
+        self.in_line() + self.entered.len() > 0
+            || self.direct_admissions > 0
             || !self.changes.is_empty()
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        Counts {
+    pub(super) fn counts(&self) -> LineCounts {
+        LineCounts {
             item: self.item.id.clone(),
             waiting: self.waiting.len(),
             returning: self.returning.len(),
             missed: self.missed.len(),
             entered: self.entered.len(),
             base: self.base,
-            frontier: self.front(),
+            frontier: self.front().number(),
             tail: self.tail,
             totals: self.totals,
         }
     }
 
-    pub(super) fn snapshot(&self, cursor: DepartedCursor) -> LineSnapshot {
+    pub(super) fn snapshot(&self, cursor: ChangeCursor) -> LineSnapshot {
         let end = self.changes_dropped + self.changes.len() as u64;
-        let known = cursor.base == self.base.0 && cursor.read <= end;
-        let from = if known { cursor.read.max(self.changes_dropped) } else { self.changes_dropped };
+        let is_known = cursor.base == self.base.0 && cursor.read <= end;
+        let from =
+            if is_known { cursor.read.max(self.changes_dropped) } else { self.changes_dropped };
         let skip = (from - self.changes_dropped) as usize;
-        let page = self.changes.iter().skip(skip).take(DEPARTED_PAGE);
+        let page = self.changes.iter().skip(skip).take(MAX_CHANGES_PER_SNAPSHOT);
         let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
         for change in page {
             match *change {
-                Change::Departed(number) => departed.push(number),
-                Change::Waits(first, last) => reclaimed.push((first, last)),
+                Change::Departed(rank) => departed.push(rank),
+                Change::Reclaimed(first, last) => reclaimed.push((first, last)),
             }
         }
         let read = from + (departed.len() + reclaimed.len()) as u64;
@@ -450,12 +427,20 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             ended: self.totals.ended,
-            rate: Rate::new(self.rate.iter().map(|(at, people)| (*at, *people)).collect())
+            rate: Rate::new(self.rate.iter().map(|(at, tickets)| (*at, *tickets)).collect())
                 .with_moves(self.moves),
             departed,
             reclaimed,
-            cursor: DepartedCursor { base: self.base.0, read },
+            cursor: ChangeCursor { base: self.base.0, read },
             more: read < end,
         }
     }
+}
+
+/// Returns the numbers with the lowest times, at most `limit`.
+fn oldest(times: impl Iterator<Item = (Millis, Number)>, limit: usize) -> Vec<Number> {
+    let mut times: Vec<_> = times.collect();
+    times.sort_unstable();
+    times.truncate(limit);
+    times.into_iter().map(|(_, number)| number).collect()
 }

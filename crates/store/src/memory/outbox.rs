@@ -1,53 +1,53 @@
 use std::collections::VecDeque;
 
-use daegi_domain::{ItemId, LineEvent};
+use daegi_domain::{ItemId, TicketEvent};
 
-use crate::{Epoch, OutboxBatch};
+use crate::types::{Epoch, OutboxBatch};
 
-/// Events of one partition that nobody has published yet, oldest first.
+/// The unpublished events of one partition, oldest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Outbox {
     batches: VecDeque<OutboxBatch>,
-    written: u64,
+    last_id: u64,
 }
 
-/// The events of one step: ends come before admissions, so that a person whose old ticket ends
-/// and who is let in anew in the same step is heard of in that order.
+/// The events of one step. Ends are written before admissions, so that a user whose old ticket ends and
+/// who is admitted again in the same step appears in that order.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) closed: Vec<LineEvent>,
-    pub(super) activated: Vec<LineEvent>,
-    /// Whose step it is, if it is a leader's.
+pub(super) struct PendingEvents {
+    pub(super) ended: Vec<TicketEvent>,
+    pub(super) admitted: Vec<TicketEvent>,
+    /// The leader's term; `None` for a step of a user or an order service.
     pub(super) epoch: Option<Epoch>,
 }
 
-impl Written {
-    pub(super) fn by(epoch: Option<Epoch>) -> Self {
+impl PendingEvents {
+    pub(super) fn new(epoch: Option<Epoch>) -> Self {
         Self { epoch, ..Self::default() }
     }
 }
 
 impl Outbox {
-    /// Ids go on behind all that were given before a loss, as those do that Redis takes from its
-    /// clock.
-    pub(super) fn go_on_in(&mut self, run: u64) {
-        self.written = run << 32;
+    /// Continues with ids above all that were given before a data loss, as Redis does, whose stream ids
+    /// come from its clock.
+    pub(super) fn resume_after_loss(&mut self, run_id: u64) {
+        self.last_id = run_id << 32;
     }
 
-    pub(super) fn write(&mut self, item: &ItemId, written: Written) {
-        let epoch = written.epoch;
-        for events in [written.closed, written.activated] {
+    pub(super) fn append(&mut self, item: &ItemId, events: PendingEvents) {
+        let epoch = events.epoch;
+        for events in [events.ended, events.admitted] {
             if !events.is_empty() {
-                self.written += 1;
-                let id = self.written.to_string();
+                self.last_id += 1;
+                let id = self.last_id.to_string();
                 self.batches.push_back(OutboxBatch { id, item: item.clone(), epoch, events });
             }
         }
     }
 
     pub(super) fn read(&self, after: Option<&str>, limit: u32) -> Vec<OutboxBatch> {
-        let read = after.and_then(place);
-        let unread = self.batches.iter().skip_while(|batch| place(&batch.id) <= read);
+        let after = after.and_then(parse_id);
+        let unread = self.batches.iter().skip_while(|batch| parse_id(&batch.id) <= after);
         unread.take(limit as usize).cloned().collect()
     }
 
@@ -55,9 +55,9 @@ impl Outbox {
         self.batches.retain(|batch| !ids.contains(&batch.id));
     }
 
-    /// How many of the events are admissions.
+    /// Counts the admissions among the events.
     pub(super) fn admissions(&self) -> u64 {
-        let is_admission = |event: &&LineEvent| matches!(event, LineEvent::Activated { .. });
+        let is_admission = |event: &&TicketEvent| matches!(event, TicketEvent::Admitted { .. });
         let events = self.batches.iter().flat_map(|batch| &batch.events);
         events.filter(is_admission).count() as u64
     }
@@ -67,7 +67,6 @@ impl Outbox {
     }
 }
 
-/// Where a batch stands: ids are counted.
-fn place(id: &str) -> Option<u64> {
+fn parse_id(id: &str) -> Option<u64> {
     id.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Whether the store takes new tickets: how much memory is used and how many tickets wait.
+//! Whether the store accepts new tickets: memory usage and waiting tickets.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use daegi_domain::StoreLimits;
 
 use super::{RedisStore, keys};
-use crate::{Memory, Refusal, Result, Store};
+use crate::types::{JoinRefusal, MemoryUsage};
+use crate::{AdminStore, Result};
 
-/// How old the measurement may be while joins come. Joins of so long may go beyond a limit before it is
-/// noticed.
+/// Interval between two measurements while joins arrive: 1 s. Joins may exceed a limit for this long.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The limits of a store and the last measurement.
@@ -22,7 +22,7 @@ pub(super) struct Capacity {
 #[derive(Debug, Default)]
 struct Measured {
     at: Option<Instant>,
-    refusal: Option<Refusal>,
+    refusal: Option<JoinRefusal>,
 }
 
 impl Capacity {
@@ -34,8 +34,8 @@ impl Capacity {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the measurement is too old. The first caller that gets `true` refreshes it; the others
-    /// use the old one meanwhile.
+    /// Returns whether the measurement is too old. The first caller that gets `true` refreshes it; the
+    /// others use the old one meanwhile.
     fn is_due(&self) -> bool {
         let mut measured = self.measured();
         let due = measured.at.is_none_or(|at| at.elapsed() >= REFRESH_INTERVAL);
@@ -45,11 +45,11 @@ impl Capacity {
         due
     }
 
-    fn refusal(&self, memory: Option<Memory>, waiting: u64) -> Option<Refusal> {
+    fn refusal(&self, memory: Option<MemoryUsage>, waiting: u64) -> Option<JoinRefusal> {
         if memory.is_some_and(|memory| memory.is_high()) {
-            Some(Refusal::StoreFull)
+            Some(JoinRefusal::StoreFull)
         } else if waiting >= self.limits.max_waiting {
-            Some(Refusal::LineFull)
+            Some(JoinRefusal::LineFull)
         } else {
             None
         }
@@ -57,14 +57,14 @@ impl Capacity {
 }
 
 impl RedisStore {
-    /// Why new tickets are refused by the last measurement, if they are.
-    pub(super) fn refusal_of_new(&self) -> Option<Refusal> {
+    /// Returns why new tickets are refused by the last measurement, if they are.
+    pub(super) fn new_ticket_refusal(&self) -> Option<JoinRefusal> {
         self.capacity.measured().refusal
     }
 
-    /// Measures at most once per [`REFRESH_INTERVAL`], however many joins come. A server that does not
-    /// answer leaves the last measurement as it is. Joins run this beside their script, because two calls
-    /// in a row would double the time until a join fails while the server does not answer.
+    /// Measures at most once per [`REFRESH_INTERVAL`]. If a server does not reply, the last measurement
+    /// stays. Joins run this concurrently with their script, because two calls in a row would double the
+    /// time until a join fails while the server does not reply.
     pub(super) async fn measure_if_due(&self) {
         if self.capacity.is_due()
             && let Ok((memory, waiting)) = tokio::try_join!(self.memory(), self.published_waiting())
@@ -87,12 +87,12 @@ mod tests {
     fn memory_and_waiting_tickets_have_a_limit() {
         let limits = StoreLimits { max_waiting: 10, ..StoreLimits::default() };
         let capacity = Capacity::new(limits);
-        let memory = |used, limit| Some(Memory { used, limit, high: limit * 9 / 10 });
+        let memory = |used, limit| Some(MemoryUsage { used, limit, high: limit * 9 / 10 });
         assert_eq!(capacity.refusal(None, 9), None);
-        assert_eq!(capacity.refusal(None, 10), Some(Refusal::LineFull));
+        assert_eq!(capacity.refusal(None, 10), Some(JoinRefusal::LineFull));
         assert_eq!(capacity.refusal(memory(89, 100), 0), None);
-        assert_eq!(capacity.refusal(memory(90, 100), 0), Some(Refusal::StoreFull));
-        assert_eq!(capacity.refusal(memory(90, 0), 0), None, "no maxmemory, no mark");
+        assert_eq!(capacity.refusal(memory(90, 100), 0), Some(JoinRefusal::StoreFull));
+        assert_eq!(capacity.refusal(memory(90, 0), 0), None, "no maxmemory, no limit");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Epochs only grow, whatever a fail-over loses.
+//! Epochs, which only grow, whatever a fail-over loses.
 
 use std::sync::atomic::Ordering;
 
@@ -10,40 +10,40 @@ use super::{RedisStore, keys};
 use crate::{Epoch, Result};
 
 impl RedisStore {
-    /// An epoch beyond `floor` that leads every partition from now on.
+    /// Returns a new epoch above `floor`, after every partition has stored it.
     pub(super) async fn new_epoch(&self, floor: u64) -> Result<Epoch> {
-        let mut beyond = self.epoch.load(Ordering::Relaxed).max(floor);
+        let mut above = self.epoch.load(Ordering::Relaxed).max(floor);
         loop {
-            let epoch = self.next_epoch(beyond).await?;
+            let epoch = self.increment_epoch(above).await?;
             match self.fence(epoch).await? {
                 held if held <= epoch => return Ok(Epoch(epoch)),
-                held => beyond = held,
+                held => above = held,
             }
         }
     }
 
-    /// Notes which epoch was given last.
-    pub(super) async fn look_at_epoch(&self) -> Result<()> {
+    /// Reads the last epoch, for the case that a fail-over loses it.
+    pub(super) async fn observe_epoch(&self) -> Result<()> {
         let epoch: Option<u64> = self.command(cmd("GET").arg(keys::epoch())).await?;
         self.epoch.fetch_max(epoch.unwrap_or(0), Ordering::Relaxed);
         Ok(())
     }
 
-    /// An epoch above every earlier one. A fail-over may lose the latest counts: `beyond` is the
-    /// highest epoch this process has seen, its own and, because standbys read the count, its
-    /// leader's. Otherwise the epoch of a leader from before the fail-over would lead again.
-    async fn next_epoch(&self, beyond: u64) -> Result<u64> {
-        let mut count = scripts().next_epoch.prepare_invoke();
-        count.key(keys::epoch()).arg(beyond);
-        let epoch = self.run(count).await?;
+    /// Increments the stored epoch to a value above `above`: the highest epoch that this process has read,
+    /// as leader or as standby. Otherwise, after a fail-over that lost the latest epochs, the epoch of an
+    /// earlier leader would be issued again.
+    async fn increment_epoch(&self, above: u64) -> Result<u64> {
+        let mut increment = scripts().next_epoch.invocation();
+        increment.key(keys::epoch()).arg(above);
+        let epoch = self.run(increment).await?;
         self.epoch.fetch_max(epoch, Ordering::Relaxed);
         Ok(epoch)
     }
 
-    /// Lets an epoch lead every partition; returns the latest that leads one.
+    /// Stores the epoch in every partition whose epoch is lower; returns the highest epoch of all.
     async fn fence(&self, epoch: u64) -> Result<u64> {
         let fences = self.all_partitions().map(|partition| {
-            let mut script = scripts().fence.prepare_invoke();
+            let mut script = scripts().fence.invocation();
             script.key(partition.fence).arg(epoch);
             self.run::<u64>(script)
         });

@@ -1,45 +1,123 @@
-//! Items change in batches: one script call for what product services said about the items of a
-//! partition. Partitions go side by side, each in order.
+//! Items. Updates of product services are applied in batches: one script call per batch of a partition.
+//! Partitions run concurrently, each in order.
 
 use std::collections::BTreeMap;
 
 use ::redis::Value;
-use daegi_domain::{ItemChange, ItemId, ItemNews, LogPosition, Millis, Number, Policy, Said};
+use async_trait::async_trait;
+use daegi_domain::{
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Number, Policy,
+};
 use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::keys::PartitionKeys;
 use super::scripts::{ScriptInvocation, scripts};
-use super::{RedisStore, fields, generation, reply};
-use crate::model::{Catalogue, NewsOutcome, Put};
-use crate::{CHUNK, Result, partition_of};
+use super::{MAX_CONCURRENT_CALLS, RedisStore, generation, item_hash, reply};
+use crate::limits::MAX_USERS_PER_CALL;
+use crate::types::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome};
+use crate::{ItemStore, Result, partition_of};
 
-/// How many batches of items are on their way at once: enough to keep Redis busy. The others of a
-/// large catalogue wait here, not in Redis, where people would wait behind all of them.
-pub(super) const BATCHES: usize = 4;
+/// Item batches in flight: enough to keep Redis busy. Further batches wait in this process, because
+/// requests of users would wait behind them in Redis.
+pub(super) const MAX_ITEM_BATCHES: usize = 4;
 
 /// Changes of items of one partition, in order.
 type Changes<'a> = Vec<(&'a ItemChange, Option<LogPosition>)>;
 
+#[async_trait]
+impl ItemStore for RedisStore {
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
+        self.put_single(change, now).await
+    }
+
+    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
+        // `now` is the base of a tombstone, which an operator's removal never creates.
+        Ok(self.remove(id, None, None, 0).await? == ItemUpdateOutcome::Removed)
+    }
+
+    async fn apply_item_updates(
+        &self,
+        updates: &[ItemUpdate],
+        now: Millis,
+    ) -> Result<Vec<ItemUpdateOutcome>> {
+        self.apply_updates(updates, now).await
+    }
+
+    async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
+        let hash = self.command(::redis::cmd("HGETALL").arg(&self.keys(id).item)).await?;
+        item_hash::item(id, hash)
+    }
+
+    async fn items(&self) -> Result<Vec<Item>> {
+        let ids = self.members(|partition| partition.items.clone()).await?;
+        let shown = ids.into_iter().filter(|id| !id.is_reserved());
+        let items = stream::iter(shown.map(|id| async move { self.item(&id).await }));
+        items
+            .buffered(MAX_CONCURRENT_CALLS)
+            .try_filter_map(|item| async { Ok(item) })
+            .try_collect()
+            .await
+    }
+
+    async fn item_ids(&self) -> Result<Vec<ItemId>> {
+        self.members(|partition| partition.items.clone()).await
+    }
+
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        revision: u64,
+        now: Millis,
+    ) -> Result<PolicyUpdateOutcome> {
+        let mut script = self.line_script(id, |scripts| &scripts.set_policy);
+        script.arg(revision).arg(now);
+        item_hash::policy(policy).iter().for_each(|(field, value)| {
+            script.arg(*field).arg(value);
+        });
+        reply::policy_update(id, self.run(script).await?)
+    }
+
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
+        let mut script = self.line_script(id, |scripts| &scripts.set_paused);
+        script.arg(u8::from(paused)).arg(now);
+        item_hash::item(id, self.run(script).await?)
+    }
+
+    async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
+        let mut script = self.line_script(id, |scripts| &scripts.reset);
+        script.arg(now);
+        item_hash::item(id, self.run(script).await?)
+    }
+
+    async fn purge(&self, id: &ItemId) -> Result<()> {
+        let mut script = self.line_script(id, |scripts| &scripts.purge);
+        script.arg(id.as_str());
+        self.run(script).await
+    }
+}
+
 impl RedisStore {
-    pub(super) async fn put_one(&self, change: &ItemChange, now: Millis) -> Result<Put> {
+    async fn put_single(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
         let partition = partition_of(&change.id, self.partitions);
         let script = self.put_items(partition, &[(change, None)], true, now);
         let reply: Vec<Vec<Value>> = self.run(script).await?;
         reply::put(&change.id, reply.into_iter().next().unwrap_or_default())
     }
 
-    pub(super) async fn apply_all(
+    async fn apply_updates(
         &self,
-        news: &[ItemNews],
+        updates: &[ItemUpdate],
         now: Millis,
-    ) -> Result<Vec<NewsOutcome>> {
+    ) -> Result<Vec<ItemUpdateOutcome>> {
         let mut partitions: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-        for (index, news) in news.iter().enumerate() {
-            partitions.entry(partition_of(news.item(), self.partitions)).or_default().push(index);
+        for (index, update) in updates.iter().enumerate() {
+            partitions.entry(partition_of(update.item(), self.partitions)).or_default().push(index);
         }
         let applied = partitions.iter().map(|(partition, indices)| async move {
-            let mine: Vec<_> = indices.iter().map(|index| &news[*index]).collect();
-            self.apply_in_order(*partition, &mine, now).await
+            let updates: Vec<_> = indices.iter().map(|index| &updates[*index]).collect();
+            self.apply_partition(*partition, &updates, now).await
         });
         let applied = try_join_all(applied).await?.into_iter().flatten();
         let mut outcomes: Vec<_> = partitions.into_values().flatten().zip(applied).collect();
@@ -47,43 +125,43 @@ impl RedisStore {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Changes that follow each other go together, removals one by one: they are rare and touch
-    /// every key of a line.
-    async fn apply_in_order(
+    /// Applies consecutive changes in one batch and removals one by one: they are rare and touch every key
+    /// of a line.
+    async fn apply_partition(
         &self,
         partition: u16,
-        news: &[&ItemNews],
+        updates: &[&ItemUpdate],
         now: Millis,
-    ) -> Result<Vec<NewsOutcome>> {
-        let mut outcomes = Vec::with_capacity(news.len());
+    ) -> Result<Vec<ItemUpdateOutcome>> {
+        let mut outcomes = Vec::with_capacity(updates.len());
         let mut changes = Changes::new();
-        for news in news {
-            match &news.said {
-                Said::Changed(change) => changes.push((change, Some(news.read))),
-                Said::Gone { id, version } => {
-                    outcomes.extend(self.put_all(partition, &changes, now).await?);
+        for update in updates {
+            match &update.kind {
+                ItemUpdateKind::Upsert(change) => changes.push((change, Some(update.position))),
+                ItemUpdateKind::Remove { id, version } => {
+                    outcomes.extend(self.put_batch(partition, &changes, now).await?);
                     changes.clear();
-                    outcomes.push(self.remove(id, *version, Some(news.read), now).await?);
+                    outcomes.push(self.remove(id, *version, Some(update.position), now).await?);
                 }
             }
         }
-        outcomes.extend(self.put_all(partition, &changes, now).await?);
+        outcomes.extend(self.put_batch(partition, &changes, now).await?);
         Ok(outcomes)
     }
 
-    async fn put_all(
+    async fn put_batch(
         &self,
         partition: u16,
         changes: &Changes<'_>,
         now: Millis,
-    ) -> Result<Vec<NewsOutcome>> {
+    ) -> Result<Vec<ItemUpdateOutcome>> {
         let mut outcomes = Vec::with_capacity(changes.len());
-        for chunk in changes.chunks(CHUNK as usize) {
+        for chunk in changes.chunks(MAX_USERS_PER_CALL as usize) {
             let script = self.put_items(partition, chunk, false, now);
-            let _turn = self.item_batches.acquire().await;
+            let _permit = self.item_batches.acquire().await;
             let tags: Vec<String> = self.run(script).await?;
             for tag in tags {
-                outcomes.push(reply::news_outcome(&tag)?);
+                outcomes.push(reply::item_update(&tag)?);
             }
         }
         Ok(outcomes)
@@ -93,77 +171,47 @@ impl RedisStore {
         &self,
         partition: u16,
         changes: &[(&ItemChange, Option<LogPosition>)],
-        answer_items: bool,
+        return_items: bool,
         now: Millis,
     ) -> ScriptInvocation<'static> {
-        let mut script = scripts().put_items.prepare_invoke();
+        let mut script = scripts().put_items.invocation();
         let keys = PartitionKeys::new(partition);
         script.key(keys.items).key(keys.generation);
-        script.arg(u8::from(answer_items)).arg(now);
+        script.arg(u8::from(return_items)).arg(now);
         script.arg(self.generation_of(partition)).arg(generation::new_id());
-        policy(&mut script, Some(&Policy::default()));
-        for (change, read) in changes {
+        push_policy(&mut script, Some(&Policy::default()));
+        for (change, position) in changes {
             script.key(self.keys(&change.id).item);
             script.arg(change.id.as_str()).arg(change.name.as_str()).arg(change.stock);
-            script.arg(u8::from(change.enabled)).arg(fields::optional(change.version));
-            position(&mut script, *read);
-            policy(&mut script, change.policy.as_ref());
+            script.arg(u8::from(change.enabled)).arg(item_hash::optional(change.version));
+            push_position(&mut script, *position);
+            push_policy(&mut script, change.policy.as_ref());
         }
         script
     }
 
-    pub(super) async fn remove(
+    async fn remove(
         &self,
         id: &ItemId,
         version: Option<u64>,
-        read: Option<LogPosition>,
+        position: Option<LogPosition>,
         now: Millis,
-    ) -> Result<NewsOutcome> {
-        let mut script = self.on_line(id, |scripts| &scripts.remove_item);
-        script.arg(id.as_str()).arg(fields::optional(version)).arg(Number::base_at(now).0);
-        position(&mut script, read);
-        reply::news_outcome(&self.run::<String>(script).await?)
-    }
-
-    /// What the partition knows that has come least far.
-    pub(super) async fn catalogue_of(&self, log: &str) -> Result<Catalogue> {
-        let known = self.all_partitions().map(|partition| {
-            let mut script = scripts().catalogue.prepare_invoke();
-            script.key(partition.catalogues).arg(log);
-            self.run::<Option<String>>(script)
-        });
-        let known = try_join_all(known).await?.into_iter();
-        let known = known.map(|state| reply::catalogue(state.as_deref()));
-        Ok(known.collect::<Result<Vec<_>>>()?.into_iter().min().unwrap_or(Catalogue::Unread))
-    }
-
-    pub(super) async fn catalogue_begun(&self, log: &str) -> Result<()> {
-        let noted = self.all_partitions().map(|partition| {
-            let mut script = scripts().begin_catalogue.prepare_invoke();
-            script.key(partition.catalogues).arg(log);
-            self.run::<()>(script)
-        });
-        try_join_all(noted).await.map(drop)
-    }
-
-    pub(super) async fn catalogue_ended(&self, log: &str) -> Result<bool> {
-        let noted = self.all_partitions().map(|partition| {
-            let mut script = scripts().end_catalogue.prepare_invoke();
-            script.key(partition.catalogues).arg(log);
-            self.run::<bool>(script)
-        });
-        Ok(try_join_all(noted).await?.into_iter().all(|noted| noted))
+    ) -> Result<ItemUpdateOutcome> {
+        let mut script = self.line_script(id, |scripts| &scripts.remove_item);
+        script.arg(id.as_str()).arg(item_hash::optional(version)).arg(Number::base_at(now).0);
+        push_position(&mut script, position);
+        reply::item_update(&self.run::<String>(script).await?)
     }
 }
 
-fn position(script: &mut ScriptInvocation<'_>, read: Option<LogPosition>) {
-    script.arg(fields::optional(read.map(|read| read.offset)));
-    script.arg(fields::optional(read.map(|read| read.at)));
+fn push_position(script: &mut ScriptInvocation<'_>, position: Option<LogPosition>) {
+    script.arg(item_hash::optional(position.map(|position| position.offset)));
+    script.arg(item_hash::optional(position.map(|position| position.at)));
 }
 
-/// How many words follow, and those: field, value, …
-fn policy(script: &mut ScriptInvocation<'_>, policy: Option<&Policy>) {
-    let words = policy.map(fields::policy).unwrap_or_default();
+/// Adds the number of arguments that follow, and these: field, value, …
+fn push_policy(script: &mut ScriptInvocation<'_>, policy: Option<&Policy>) {
+    let words = policy.map(item_hash::policy).unwrap_or_default();
     script.arg(2 * words.len());
     words.iter().for_each(|(field, value)| {
         script.arg(*field).arg(value);

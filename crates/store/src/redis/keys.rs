@@ -7,21 +7,21 @@ use daegi_domain::ItemId;
 pub(super) struct PartitionKeys {
     /// SET: lines that need the leader.
     pub(super) active: String,
-    /// STREAM: batches of events nobody has published yet.
+    /// STREAM: batches of unpublished events.
     pub(super) outbox: String,
     /// INTEGER: how many events those batches hold.
     pub(super) outbox_events: String,
     /// INTEGER: how many of those events are admissions.
     pub(super) outbox_admissions: String,
-    /// INTEGER: the epoch that leads.
+    /// INTEGER: the epoch of the current term.
     pub(super) fence: String,
     /// HASH tokenCountToMove, revision: the partition's copy of the settings, so that scripts of its
     /// lines can read them on a Redis Cluster.
     pub(super) settings_copy: String,
-    /// SET: the items there are.
+    /// SET: the ids of all items.
     pub(super) items: String,
-    /// HASH log → reading|read: how far logs were read from their beginning.
-    pub(super) catalogues: String,
+    /// HASH log → reading|read: the replay state of each log.
+    pub(super) replays: String,
     /// HASH id, lost, lossAt: the generation of the partition's data, the generations that were
     /// lost, and when the last loss was recorded.
     pub(super) generation: String,
@@ -35,6 +35,44 @@ pub(super) struct LineKeys {
     pub(super) item: String,
 }
 
+/// A key of a line script.
+#[derive(Clone, Copy)]
+pub(super) enum LineKey {
+    /// One of the line, by its name after the prefix.
+    OfLine(&'static str),
+    /// One of the line's partition.
+    OfPartition(fn(&PartitionKeys) -> &String),
+}
+
+/// The keys of every line script in the order of `KEYS`, each with its name in Lua. Further keys of a
+/// script are slices of liveness.
+pub(super) const LINE_KEYS: [(&str, LineKey); 21] = {
+    use LineKey::{OfLine, OfPartition};
+    [
+        ("ITEM", OfLine("item")),       // HASH: item, policy, counters of the line
+        ("WAITING", OfLine("waiting")), // ZSET user → number
+        ("RETURNING", OfLine("returning")), // ZSET user → number
+        ("MISSED", OfLine("missed")),   // HASH user → number:deadline
+        ("MISSED_UNTIL", OfLine("missed-until")), // ZSET user → deadline
+        ("ENTERED", OfLine("entered")), // HASH user → number:admission:expiry
+        ("ENTERED_UNTIL", OfLine("entered-until")), // ZSET users admitted by one call → expiry
+        ("DEPARTED", OfLine("departed")), // LIST of changes, oldest first
+        ("ENDED", OfLine("closed")),    // ZSET number:reason → time of the end
+        ("SLICE_STARTS", OfLine("births")), // ZSET first number of a slice → slice
+        ("RATE", OfLine("rate")),       // HASH bucket → tickets
+        ("ACTIVE", OfPartition(|keys| &keys.active)),
+        ("OUTBOX", OfPartition(|keys| &keys.outbox)),
+        ("OUTBOX_EVENTS", OfPartition(|keys| &keys.outbox_events)),
+        ("FENCE", OfPartition(|keys| &keys.fence)),
+        ("ITEMS", OfPartition(|keys| &keys.items)),
+        ("GENERATION", OfPartition(|keys| &keys.generation)),
+        ("SETTINGS_COPY", OfPartition(|keys| &keys.settings_copy)),
+        ("OUTBOX_ADMISSIONS", OfPartition(|keys| &keys.outbox_admissions)),
+        ("LEAVES", OfLine("leaves")), // ZSET user → time until which their leaves count
+        ("RESERVED_SLOTS", OfLine("leftover")), // ZSET number of an entry given back → expiry of its pass
+    ]
+};
+
 impl PartitionKeys {
     pub(super) fn new(partition: u16) -> Self {
         let key = |name: &str| format!("daegi:{{p{partition:02}}}:{name}");
@@ -46,7 +84,7 @@ impl PartitionKeys {
             settings_copy: key("settings-copy"),
             fence: key("fence"),
             items: key("items"),
-            catalogues: key("catalogues"),
+            replays: key("catalogues"),
             generation: key("generation"),
         }
     }
@@ -59,71 +97,51 @@ impl LineKeys {
         Self { prefix, partition: PartitionKeys::new(partition), item }
     }
 
-    /// The keys every script of a line is given, in the order of `scripts/line.lua`.
-    pub(super) fn all(&self) -> [String; 21] {
-        let key = |name: &str| format!("{}{name}", self.prefix);
-        [
-            self.item.clone(),
-            key("waiting"),       // ZSET user → number
-            key("returning"),     // ZSET user → number
-            key("missed"),        // HASH user → number:until
-            key("missed-until"),  // ZSET user → until
-            key("entered"),       // HASH user → number:at:expires
-            key("entered-until"), // ZSET users who were let in together → expires
-            key("departed"),      // LIST of numbers, in the order of leaving
-            key("closed"),        // ZSET number:reason → when
-            key("births"),        // ZSET first number → slice
-            key("rate"),          // HASH bucket → people
-            self.partition.active.clone(),
-            self.partition.outbox.clone(),
-            self.partition.outbox_events.clone(),
-            self.partition.fence.clone(),
-            self.partition.items.clone(),
-            self.partition.generation.clone(),
-            self.partition.settings_copy.clone(),
-            self.partition.outbox_admissions.clone(),
-            key("leaves"),   // ZSET user → until when their leaves count
-            key("leftover"), // ZSET number of an entry given back → until when its pass is valid
-        ]
+    /// The keys that every line script gets, in the order of [`LINE_KEYS`].
+    pub(super) fn all(&self) -> [String; LINE_KEYS.len()] {
+        LINE_KEYS.map(|(_, key)| match key {
+            LineKey::OfLine(name) => format!("{}{name}", self.prefix),
+            LineKey::OfPartition(key) => key(&self.partition).clone(),
+        })
     }
 
-    /// HASH page → bits: who was seen during one slice of time. Expires by itself.
+    /// HASH page → bits: the numbers seen during one slice of time. Has a TTL.
     pub(super) fn slice(&self, slice: u64) -> String {
         format!("{}seen:{slice}", self.prefix)
     }
 }
 
-/// INTEGER: how many tickets wait in all lines, as the leader last counted.
+/// INTEGER: tickets that wait in all lines, as the leader last counted.
 pub(super) fn waiting() -> &'static str {
     "daegi:{p00}:waiting"
 }
 
-/// HASH: partitions and what applies to every line.
+/// HASH: the number of partitions and the settings.
 pub(super) fn settings() -> &'static str {
     "daegi:{p00}:settings"
 }
 
-/// INTEGER: the last epoch given to a leader.
+/// INTEGER: the last epoch issued.
 pub(super) fn epoch() -> &'static str {
     "daegi:{p00}:epoch"
 }
 
-/// HASH epoch, name, since: who began the latest term.
+/// HASH epoch, name, since: the leader of the latest term.
 pub(super) fn leader() -> &'static str {
     "daegi:{p00}:leader"
 }
 
-/// The lock behind the lease.
+/// STRING: the lock of the lease.
 pub(super) fn lease() -> &'static str {
     "daegi:{p00}:lease"
 }
 
-/// LIST: what operators changed, newest first.
-pub(super) fn journal() -> &'static str {
+/// LIST: the audit log, newest entry first.
+pub(super) fn audit_log() -> &'static str {
     "daegi:{p00}:journal"
 }
 
-/// HASH process → time and text: what processes say about themselves.
-pub(super) fn notices() -> &'static str {
+/// HASH process → time and payload: the last heartbeat of each process.
+pub(super) fn heartbeats() -> &'static str {
     "daegi:{p00}:notices"
 }

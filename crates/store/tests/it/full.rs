@@ -1,10 +1,12 @@
-//! A Redis at `maxmemory`: new tickets are refused, and everything else works.
+//! Redis at `maxmemory` refuses new tickets; everything else works.
 
 use std::time::Duration;
 
-use daegi_domain::{EndReason, ItemChange, Number, Policy, SeenPage, StoreLimits, UserId};
+use daegi_domain::{EndReason, ItemChange, LivenessPage, Number, Policy, StoreLimits, UserId};
 use daegi_store::{
-    Closing, Epoch, Joined, Lease, Place, RedisStore, Refusal, Reign, Standing, Store,
+    AdminStore, AdmissionStore, CurrentLeader, EndOutcome, Epoch, ItemStore, JoinOutcome,
+    JoinRefusal, Lease, LiveState, OutboxStore, RedisStore, ReplayStore, Store, TicketState,
+    TicketStore,
 };
 use daegi_testkit::{Redis, eventually};
 use tokio_util::sync::CancellationToken;
@@ -21,10 +23,10 @@ async fn used_memory(store: &RedisStore) -> u64 {
 }
 
 async fn set_maxmemory(server: &Redis, bytes: u64) {
-    server.ask::<()>(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]).await.unwrap();
+    server.command::<()>(&["CONFIG", "SET", "maxmemory", &bytes.to_string()]).await.unwrap();
 }
 
-fn crowd(from: usize, count: usize) -> Vec<UserId> {
+fn user_range(from: usize, count: usize) -> Vec<UserId> {
     (from..from + count).map(|index| user(&format!("user-{index}"))).collect()
 }
 
@@ -32,14 +34,12 @@ fn crowd(from: usize, count: usize) -> Vec<UserId> {
 async fn fill(store: &RedisStore, id: &str) -> usize {
     let mut joined = 0;
     loop {
-        match store.join(&item(id), &crowd(joined, 500), &SETTINGS, START).await {
-            Ok(answers) if answers.contains(&Joined::Refused(Refusal::StoreFull)) => return joined,
-            Ok(_) => joined += 500,
-            Err(error) => {
-                assert!(error.is_transient(), "{error}");
-                return joined;
-            }
+        let outcomes =
+            store.join(&item(id), &user_range(joined, 500), &SETTINGS, START).await.unwrap();
+        if outcomes.contains(&JoinOutcome::Refused(JoinRefusal::StoreFull)) {
+            return joined;
         }
+        joined += 500;
         assert!(joined < 200_000, "the server never became full");
     }
 }
@@ -51,16 +51,16 @@ async fn full_store(server: &Redis) -> (RedisStore, usize) {
     for id in ["concert", "other"] {
         store.put_item(&change(id, Policy::default()), START).await.unwrap();
     }
-    store.join(&item("other"), &crowd(0, 5), &SETTINGS, START).await.unwrap();
+    store.join(&item("other"), &user_range(0, 5), &SETTINGS, START).await.unwrap();
     set_maxmemory(server, used_memory(&store).await + SPACE).await;
     let joined = fill(&store, "concert").await;
     (store, joined)
 }
 
-fn number_of(joined: &Joined) -> Number {
+fn number_of(joined: &JoinOutcome) -> Number {
     match joined {
-        Joined::At { number, .. } => *number,
-        Joined::Refused(why) => panic!("refused: {why:?}"),
+        JoinOutcome::Ticket { number, .. } => *number,
+        JoinOutcome::Refused(why) => panic!("refused: {why:?}"),
     }
 }
 
@@ -71,17 +71,15 @@ async fn number(store: &RedisStore, who: &str) -> Number {
 
 #[tokio::test]
 async fn a_full_redis_refuses_only_new_tickets() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let (store, _) = full_store(&server).await;
     // Far below what is used, so that nothing below makes the server less than full.
     set_maxmemory(&server, 1).await;
     let (concert, other) = (item("concert"), item("other"));
-    match store.join(&concert, &[user("newcomer")], &SETTINGS, START).await {
-        Ok(joined) => assert_eq!(joined, [Joined::Refused(Refusal::StoreFull)]),
-        Err(error) => assert!(error.is_transient(), "{error}"),
-    }
+    let joined = store.join(&concert, &[user("newcomer")], &SETTINGS, START).await.unwrap();
+    assert_eq!(joined, [JoinOutcome::Refused(JoinRefusal::StoreFull)]);
 
-    // A process that starts now, and its term as the leader.
+    // A process that starts now and leads.
     let store = {
         drop(store);
         RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap()
@@ -89,9 +87,9 @@ async fn a_full_redis_refuses_only_new_tickets() {
     let lease = Lease::try_acquire(&store, TTL, START).await.unwrap().expect("the lock is free");
     assert!(Lease::try_acquire(&store, TTL, START).await.unwrap().is_none(), "the lock is taken");
     let epoch = lease.epoch();
-    let reign = Reign { leader: "a".into(), epoch, since: START };
-    store.leases().announce(&reign).await.unwrap();
-    assert_eq!(store.leases().reign().await.unwrap(), Some(reign));
+    let reign = CurrentLeader { leader: "a".into(), epoch, since: START };
+    store.lock().publish_leader(&reign).await.unwrap();
+    assert_eq!(store.lock().current_leader().await.unwrap(), Some(reign));
     let (stop, lost) = (CancellationToken::new(), lease.lost());
     let holding = lease.hold(stop.clone());
     stop.cancel();
@@ -100,22 +98,22 @@ async fn a_full_redis_refuses_only_new_tickets() {
     let lease = Lease::try_acquire(&store, TTL, START).await.unwrap().expect("released");
     let epoch: Epoch = lease.epoch();
 
-    // Users who wait, are admitted, leave, and end.
+    // Tickets are admitted, left, completed, expired and swept.
     assert_eq!(store.admit(epoch, &concert, 3, 0, 1000, START).await.unwrap().admitted, 3);
     let (first, fourth) = (number(&store, "user-0").await, number(&store, "user-3").await);
     let done = store.complete(&concert, &user("user-0"), first, EndReason::Completed, START).await;
-    assert_eq!(done.unwrap(), Closing::Done);
+    assert_eq!(done.unwrap(), EndOutcome::Ended);
     let left = store.leave(&concert, &user("user-3"), fourth, START).await;
-    assert_eq!(left.unwrap(), Closing::Done);
-    store.mark_seen(&concert, &SeenPage::of([fourth.next()]), START).await.unwrap();
+    assert_eq!(left.unwrap(), EndOutcome::Ended);
+    store.mark_seen(&concert, &LivenessPage::of([fourth.next()]), START).await.unwrap();
     let fifth = (user("user-4"), number(&store, "user-4").await);
     let standing = store.resolve(&concert, &[fifth], START).await.unwrap();
-    assert_eq!(standing, [Standing::At(Place::Waiting { position: 1 })]);
+    assert_eq!(standing, [TicketState::Live(LiveState::Waiting { position: 1 })]);
     let later = START + 700_000;
     assert_eq!(store.expire(epoch, &concert, later).await.unwrap().expired, 2);
     assert!(store.sweep(epoch, &concert, Number(0), later).await.unwrap().abandoned > 0);
 
-    // Operators and product services.
+    // Calls of operators and product services.
     let paused = store.set_paused(&concert, true, later).await.unwrap().unwrap();
     assert!(paused.paused);
     assert!(!store.set_paused(&concert, false, later).await.unwrap().unwrap().paused);
@@ -128,12 +126,12 @@ async fn a_full_redis_refuses_only_new_tickets() {
     assert_eq!(store.set_settings(Some(0), None).await.unwrap().token_count_to_move, 0);
     let sold_out = ItemChange { stock: 0, ..change("concert", Policy::default()) };
     store.put_item(&sold_out, START).await.unwrap();
-    store.journal_write("paused").await.unwrap();
-    store.post_notice("process", "{}", START).await.unwrap();
-    store.begin_catalogue("log").await.unwrap();
-    assert!(store.end_catalogue("log").await.unwrap());
+    store.append_audit("paused").await.unwrap();
+    store.put_heartbeat("process", "{}", START).await.unwrap();
+    store.begin_replay("log").await.unwrap();
+    assert!(store.complete_replay("log").await.unwrap());
 
-    // The outbox drains, lines are emptied.
+    // The outbox is acknowledged and lines are emptied.
     for partition in 0..PARTITIONS {
         let batches = store.outbox_read(partition, None, 1000).await.unwrap();
         let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
@@ -147,8 +145,8 @@ async fn a_full_redis_refuses_only_new_tickets() {
 }
 
 #[tokio::test]
-async fn admissions_and_returns_go_on_where_a_redis_is_full() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+async fn admissions_and_returns_continue_on_a_full_redis() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let (store, _) = full_store(&server).await;
     set_maxmemory(&server, 1).await;
     let (concert, epoch) = (item("concert"), store.begin_term(START).await.unwrap());
@@ -158,18 +156,18 @@ async fn admissions_and_returns_go_on_where_a_redis_is_full() {
     let admission = store.admit(epoch, &concert, 3, 0, 1000, later).await.unwrap();
     assert_eq!((admission.admitted, admission.missed > 0), (0, true));
     let back = store.resolve(&concert, &[(user("user-0"), first)], later).await.unwrap();
-    assert_eq!(back, [Standing::At(Place::Waiting { position: 1 })]);
+    assert_eq!(back, [TicketState::Live(LiveState::Waiting { position: 1 })]);
     let admission = store.admit(epoch, &concert, 1, 0, 1000, later + 1).await.unwrap();
     assert_eq!(admission.admitted, 1);
 }
 
 #[tokio::test]
 async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     let concert = item("concert");
-    store.join(&concert, &crowd(0, 2), &SETTINGS, START).await.unwrap();
+    store.join(&concert, &user_range(0, 2), &SETTINGS, START).await.unwrap();
     set_maxmemory(&server, used_memory(&store).await * 100 / 95).await;
     // One batch: a user that never joined between two who wait.
     let attempts = std::cell::Cell::new(0);
@@ -179,13 +177,15 @@ async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused
         let (store, concert) = (&store, &concert);
         async move { store.join(concert, &batch, &SETTINGS, START).await.unwrap() }
     };
-    eventually(TTL, "the mark is noticed", || async {
-        join().await[1] == Joined::Refused(Refusal::StoreFull)
+    eventually(TTL, "the limit takes effect", || async {
+        join().await[1] == JoinOutcome::Refused(JoinRefusal::StoreFull)
     })
     .await;
     let joined = join().await;
     let positions = [&joined[0], &joined[2]].map(|joined| match joined {
-        Joined::At { place: Place::Waiting { position }, new: false, .. } => *position,
+        JoinOutcome::Ticket { state: LiveState::Waiting { position }, is_new: false, .. } => {
+            *position
+        }
         other => panic!("{other:?}"),
     });
     assert_eq!(positions, [2, 1]);
@@ -193,14 +193,14 @@ async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused
     assert_eq!(store.admit(epoch, &concert, 1, 0, 1000, START).await.unwrap().admitted, 1);
     set_maxmemory(&server, used_memory(&store).await * 10).await;
     eventually(TTL, "memory is free again", || async {
-        matches!(join().await[1], Joined::At { .. })
+        matches!(join().await[1], JoinOutcome::Ticket { .. })
     })
     .await;
 }
 
 #[tokio::test]
-async fn how_full_the_server_is_costs_two_commands_per_second() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+async fn memory_is_measured_with_at_most_two_commands_per_second() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     let started = std::time::Instant::now();
@@ -209,7 +209,7 @@ async fn how_full_the_server_is_costs_two_commands_per_second() {
     };
     let before = server.commandstats().await.unwrap();
     for index in 0..200 {
-        store.join(&item("concert"), &crowd(index, 1), &SETTINGS, START).await.unwrap();
+        store.join(&item("concert"), &user_range(index, 1), &SETTINGS, START).await.unwrap();
     }
     let after = server.commandstats().await.unwrap();
     // Every join reads `INFO server` inside its script, to notice a fail-over.
@@ -219,8 +219,8 @@ async fn how_full_the_server_is_costs_two_commands_per_second() {
 
 #[tokio::test]
 async fn a_redis_that_evicts_keys_is_refused_unless_allowed() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
-    server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]).await.unwrap();
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
+    server.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]).await.unwrap();
     let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(error.is_misconfigured(), "{error}");
     assert!(error.to_string().contains("maxmemory-policy volatile-lru"), "{error}");
@@ -230,11 +230,11 @@ async fn a_redis_that_evicts_keys_is_refused_unless_allowed() {
 
 #[tokio::test]
 async fn the_sweep_frees_a_full_redis_and_joins_work_again() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let (store, joined) = full_store(&server).await;
     let (concert, epoch) = (item("concert"), store.begin_term(START).await.unwrap());
     let full = used_memory(&store).await;
-    // Later than a loss could widen the lost range of a new line, so that ends are forgotten early.
+    // Later than a loss could extend the lost range of a new line, so that ends have the short retention.
     let later = START + 2_200_000;
     let (mut swept, mut cursor) = (0, Number(0));
     loop {
@@ -252,13 +252,13 @@ async fn the_sweep_frees_a_full_redis_and_joins_work_again() {
             store.outbox_ack(partition, &ids).await.unwrap();
         }
     }
-    let forgotten = later + daegi_store::WAITING_END_KEEP_MS;
-    while store.expire(epoch, &concert, forgotten).await.unwrap().more {}
+    let past_retention = later + daegi_store::WAITING_END_RETENTION_MS;
+    while store.expire(epoch, &concert, past_retention).await.unwrap().more {}
     let freed = full - used_memory(&store).await;
     assert!(freed > SPACE / 2, "{freed} of {SPACE} bytes for {joined} tickets");
     eventually(TTL, "joins work again", || async {
-        let joined = store.join(&concert, &[user("new")], &SETTINGS, forgotten).await;
-        joined.is_ok_and(|joined| matches!(joined[0], Joined::At { .. }))
+        let joined = store.join(&concert, &[user("new")], &SETTINGS, past_retention).await;
+        joined.is_ok_and(|joined| matches!(joined[0], JoinOutcome::Ticket { .. }))
     })
     .await;
 }

@@ -1,13 +1,15 @@
-//! What stops admission and joining, on both stores: the quota, a full outbox, leaving too often.
+//! What stops admission and joins, on both stores: quota, full outbox, leave limit, reserved slots, absence.
 
 use daegi_domain::line_rules::line_state;
 use daegi_domain::{EndReason, Guard, ItemId, LineState, Mode, Number, Policy, Settings};
 use daegi_store::{
-    DepartedCursor, Joined, LEAVE_WINDOW_MS, LeaveLimit, Place, Refusal, SharedStore, Standing,
-    partition_of,
+    ChangeCursor, JoinOutcome, JoinRefusal, LEAVE_WINDOW_MS, LeaveLimit, LiveState, SharedStore,
+    TicketState, partition_of,
 };
 
-use crate::support::{PARTITIONS, SETTINGS, START, both, change, item, user, users};
+use crate::support::{
+    PARTITIONS, SETTINGS, START, both, change, item, join_number, open_concert, user, users,
+};
 
 async fn join(
     store: &SharedStore,
@@ -15,12 +17,12 @@ async fn join(
     who: &str,
     settings: &Settings,
     now: u64,
-) -> Joined {
+) -> JoinOutcome {
     store.join(id, &[user(who)], settings, now).await.unwrap()[0].clone()
 }
 
-fn is_entered(joined: &Joined) -> bool {
-    matches!(joined, Joined::At { place: Place::Entered { .. }, .. })
+fn is_entered(joined: &JoinOutcome) -> bool {
+    matches!(joined, JoinOutcome::Ticket { state: LiveState::Entered { .. }, .. })
 }
 
 #[tokio::test]
@@ -46,9 +48,7 @@ async fn the_quota_of_the_store_counts_for_direct_admissions_and_not_that_of_a_p
 async fn a_round_that_began_before_the_quota_was_0_admits_no_ticket() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
-        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
-        let epoch = store.begin_term(0).await.unwrap();
+        let (id, epoch) = open_concert(&store, Policy::default()).await;
         store.join(&id, &users(3), &SETTINGS, START).await.unwrap();
         store.set_settings(Some(0), None).await.unwrap();
         let admission = store.admit(epoch, &id, 2, 0, 100, START).await.unwrap();
@@ -59,8 +59,8 @@ async fn a_round_that_began_before_the_quota_was_0_admits_no_ticket() {
     }
 }
 
-/// An item whose line shares the outbox with `concert`.
-fn beside_concert() -> String {
+/// An item in the partition of `concert`.
+fn item_beside_concert() -> String {
     let partition = partition_of(&item("concert"), PARTITIONS);
     let shares = |id: &String| partition_of(&item(id), PARTITIONS) == partition;
     (0..).map(|n| format!("other-{n}")).find(shares).unwrap()
@@ -70,7 +70,7 @@ fn beside_concert() -> String {
 async fn unpublished_ends_do_not_hold_another_line() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let (busy, id) = (beside_concert(), item("concert"));
+        let (busy, id) = (item_beside_concert(), item("concert"));
         for id in [busy.as_str(), "concert"] {
             store.put_item(&change(id, Policy::default()), START).await.unwrap();
         }
@@ -79,8 +79,8 @@ async fn unpublished_ends_do_not_hold_another_line() {
         for (who, joined) in
             leavers.iter().zip(store.join(&busy, &leavers, &SETTINGS, START).await.unwrap())
         {
-            let Joined::At { number, .. } = joined else { panic!("{name}: {joined:?}") };
-            assert!(store.leave(&busy, who, number, START).await.unwrap().is_done(), "{name}");
+            let JoinOutcome::Ticket { number, .. } = joined else { panic!("{name}: {joined:?}") };
+            assert!(store.leave(&busy, who, number, START).await.unwrap().is_ended(), "{name}");
         }
         store.join(&id, &users(12), &SETTINGS, START).await.unwrap();
         let admission = store.admit(epoch, &id, 12, 0, 10, START).await.unwrap();
@@ -94,12 +94,10 @@ async fn unpublished_ends_do_not_hold_another_line() {
 async fn a_line_is_held_while_the_outbox_is_full_of_admissions() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
-        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
-        let epoch = store.begin_term(0).await.unwrap();
+        let (id, epoch) = open_concert(&store, Policy::default()).await;
         store.join(&id, &users(3), &SETTINGS, START).await.unwrap();
         let state = async |now| {
-            let cursor = DepartedCursor::default();
+            let cursor = ChangeCursor::default();
             let line = store.snapshot(&id, cursor).await.unwrap().unwrap();
             line_state(&line.item, line.front_is_above_base(), &SETTINGS, now)
         };
@@ -109,7 +107,7 @@ async fn a_line_is_held_while_the_outbox_is_full_of_admissions() {
         assert!(store.admit(epoch, &id, 1, 900, 1, now).await.unwrap().outbox_full, "{name}");
         assert_eq!(state(now).await, LineState::Held, "{name}");
         assert_eq!(state(now + 12_699).await, LineState::Held, "{name}: leader may be slow");
-        assert_eq!(state(now + 12_700).await, LineState::Open, "{name}: no leader says so");
+        assert_eq!(state(now + 12_700).await, LineState::Open, "{name}: the mark has expired");
 
         let partition = partition_of(&id, PARTITIONS);
         let batches = store.outbox_read(partition, None, 10).await.unwrap();
@@ -125,24 +123,25 @@ async fn a_line_is_held_while_the_outbox_is_full_of_admissions() {
 async fn a_user_who_leaves_too_often_must_wait_to_join_again() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
-        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
+        let (id, _) = open_concert(&store, Policy::default()).await;
         let mut now = START;
-        for round in 0..LeaveLimit::default().0 {
-            let joined = join(&store, &id, "kim", &SETTINGS, now).await;
-            let Joined::At { number, .. } = joined else { panic!("{name}, {round}: {joined:?}") };
-            assert!(store.leave(&id, &user("kim"), number, now).await.unwrap().is_done(), "{name}");
+        for _ in 0..LeaveLimit::default().0 {
+            let number = join_number(&store, &id, "kim", now).await;
+            assert!(
+                store.leave(&id, &user("kim"), number, now).await.unwrap().is_ended(),
+                "{name}"
+            );
             now += 10;
         }
         let refused = join(&store, &id, "kim", &SETTINGS, now).await;
-        let Joined::Refused(Refusal::LeftTooOften { wait_ms }) = refused else {
+        let JoinOutcome::Refused(JoinRefusal::LeftTooOften { wait_ms }) = refused else {
             panic!("{name}: {refused:?}");
         };
         assert_eq!(wait_ms, LeaveLimit::default().cost_ms() - 50, "{name}");
         let other = join(&store, &id, "lee", &SETTINGS, now).await;
-        assert!(matches!(other, Joined::At { .. }), "{name}: other users join");
+        assert!(matches!(other, JoinOutcome::Ticket { .. }), "{name}: other users join");
         let joined = join(&store, &id, "kim", &SETTINGS, now + wait_ms).await;
-        assert!(matches!(joined, Joined::At { new: true, .. }), "{name}: {joined:?}");
+        assert!(matches!(joined, JoinOutcome::Ticket { is_new: true, .. }), "{name}: {joined:?}");
         assert!(wait_ms < LEAVE_WINDOW_MS, "{name}");
     }
 }
@@ -151,15 +150,12 @@ async fn a_user_who_leaves_too_often_must_wait_to_join_again() {
 async fn an_entry_given_back_keeps_its_slot_until_its_pass_expires() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
         let policy = Policy { max_active: Some(1), pass_ttl_seconds: 60, ..Policy::default() };
-        store.put_item(&change("concert", policy), START).await.unwrap();
-        let epoch = store.begin_term(0).await.unwrap();
+        let (id, epoch) = open_concert(&store, policy).await;
         let mut passes = Vec::new();
         for round in 0..LeaveLimit::default().0 {
             let now = START + u64::from(round) * 1_000;
-            let joined = join(&store, &id, "kim", &SETTINGS, now).await;
-            let Joined::At { number, .. } = joined else { panic!("{name}: {joined:?}") };
+            let number = join_number(&store, &id, "kim", now).await;
             if store.admit(epoch, &id, 1, 0, 100, now).await.unwrap().admitted == 1 {
                 passes.push(number);
             }
@@ -167,7 +163,7 @@ async fn an_entry_given_back_keeps_its_slot_until_its_pass_expires() {
         }
         assert_eq!(passes.len(), 1, "{name}: one pass is valid at a time");
         let entered = store.counts(std::slice::from_ref(&id)).await.unwrap()[0].entered;
-        assert_eq!(entered, 0, "{name}: no user is inside");
+        assert_eq!(entered, 0, "{name}: no entry");
 
         store.join(&id, &[user("lee")], &SETTINGS, START + 6_000).await.unwrap();
         let admit = async |now| store.admit(epoch, &id, 1, 0, 100, now).await.unwrap().admitted;
@@ -185,8 +181,7 @@ async fn an_order_closed_after_its_entry_was_given_back_frees_the_slot() {
             let policy = Policy { max_active: Some(1), guard, ..Policy::default() };
             store.put_item(&change(id, policy), START).await.unwrap();
             let (id, epoch) = (item(id), store.begin_term(0).await.unwrap());
-            let joined = join(&store, &id, "kim", &SETTINGS, START).await;
-            let Joined::At { number, .. } = joined else { panic!("{name}: {joined:?}") };
+            let number = join_number(&store, &id, "kim", START).await;
             let admit = async || store.admit(epoch, &id, 1, 0, 100, START).await.unwrap().admitted;
             assert_eq!(admit().await, 1, "{name}");
             store.leave(&id, &user("kim"), number, START).await.unwrap();
@@ -205,9 +200,7 @@ async fn an_order_closed_after_its_entry_was_given_back_frees_the_slot() {
 async fn absence_does_not_count_while_a_line_can_admit_no_ticket() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
-        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
-        let epoch = store.begin_term(0).await.unwrap();
+        let (id, epoch) = open_concert(&store, Policy::default()).await;
         store.join(&id, &users(4), &SETTINGS, START).await.unwrap();
         let admit = async |quota, now| store.admit(epoch, &id, quota, 0, 100, now).await.unwrap();
         let sweep = async |now| store.sweep(epoch, &id, Number(0), now).await.unwrap().abandoned;
@@ -231,17 +224,14 @@ async fn absence_does_not_count_while_a_line_can_admit_no_ticket() {
 async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
-        let id = item("concert");
-        store.put_item(&change("concert", Policy::default()), START).await.unwrap();
-        let epoch = store.begin_term(0).await.unwrap();
-        let joined = join(&store, &id, "kim", &SETTINGS, START).await;
-        let Joined::At { number, .. } = joined else { panic!("{name}: {joined:?}") };
+        let (id, epoch) = open_concert(&store, Policy::default()).await;
+        let number = join_number(&store, &id, "kim", START).await;
         let missed = START + 90_000;
         assert_eq!(store.admit(epoch, &id, 1, 0, 100, missed).await.unwrap().missed, 1, "{name}");
         store.set_paused(&id, true, START).await.unwrap();
         let now = missed + 400_000;
         assert_eq!(store.expire(epoch, &id, now).await.unwrap().abandoned, 0, "{name}");
         let standing = store.resolve(&id, &[(user("kim"), number)], now).await.unwrap()[0];
-        assert_eq!(standing, Standing::At(Place::Waiting { position: 1 }), "{name}");
+        assert_eq!(standing, TicketState::Live(LiveState::Waiting { position: 1 }), "{name}");
     }
 }

@@ -1,29 +1,29 @@
-//! A new store and a store that lost data: places are restored only where there is evidence of a loss.
+//! A new store and a store that lost data: tickets are reclaimed only with evidence of a loss.
 
 use std::sync::Arc;
 
 use daegi_domain::{EndReason, MAX_CLOCK_LAG_MS, Number, Policy, UserId};
 use daegi_store::{
-    Closing, DepartedCursor, Joined, MemoryStore, Place, Reentry, SharedStore, Standing, Store,
-    TAKE_BACK_MS,
+    ChangeCursor, EndOutcome, EntryProof, JoinOutcome, MemoryStore, RECLAIM_WINDOW_MS, SharedStore,
+    Store, TicketState,
 };
 
-use crate::support::{PARTITIONS, SETTINGS, START, Setup, change, item, user, users};
+use crate::support::{PARTITIONS, SETTINGS, START, Topology, change, item, user, users, waiting};
 
-/// The minutes between the earlier store and the new one.
+/// Ten minutes between the earlier store and the new one.
 const LATER: u64 = START + 600_000;
 
-/// Both stores, and how to start one that is new, as seen by a new process.
+/// One of the two stores, and how to start a new one.
 enum Fixture {
     Memory,
-    Redis(Setup),
+    Redis(Topology),
 }
 
 impl Fixture {
     async fn both() -> Vec<Self> {
-        let redis = daegi_testkit::redis_or_loud().await;
+        let redis = daegi_testkit::redis_or_skip().await;
         let mut both = vec![Self::Memory];
-        both.extend(redis.map(|server| Self::Redis(Setup::One(server))));
+        both.extend(redis.map(|server| Self::Redis(Topology::One(server))));
         both
     }
 
@@ -34,13 +34,13 @@ impl Fixture {
         }
     }
 
-    /// A store without data, opened by a process that starts now.
+    /// A store without data, opened by a new process.
     async fn fresh(&self, now: u64) -> SharedStore {
         let store: SharedStore = match self {
             Self::Memory => Arc::new(MemoryStore::new(PARTITIONS, SETTINGS)),
-            Self::Redis(setup) => {
-                setup.flush().await;
-                setup.store().await
+            Self::Redis(topology) => {
+                topology.flush().await;
+                topology.store().await
             }
         };
         open(&*store, now).await;
@@ -55,23 +55,23 @@ async fn open(store: &dyn Store, now: u64) {
 
 async fn join(store: &dyn Store, who: &[UserId], now: u64) -> Vec<(UserId, Number)> {
     let joined = store.join(&item("concert"), who, &SETTINGS, now).await.unwrap();
-    let number = |joined: &Joined| match joined {
-        Joined::At { number, .. } => *number,
-        Joined::Refused(refusal) => panic!("{refusal:?}"),
+    let number = |joined: &JoinOutcome| match joined {
+        JoinOutcome::Ticket { number, .. } => *number,
+        JoinOutcome::Refused(refusal) => panic!("{refusal:?}"),
     };
     who.iter().cloned().zip(joined.iter().map(number)).collect()
 }
 
-async fn standings(store: &dyn Store, tickets: &[(UserId, Number)], now: u64) -> Vec<Standing> {
+async fn ticket_states(
+    store: &dyn Store,
+    tickets: &[(UserId, Number)],
+    now: u64,
+) -> Vec<TicketState> {
     store.resolve(&item("concert"), tickets, now).await.unwrap()
 }
 
 async fn recovering_until(store: &dyn Store) -> u64 {
     store.item(&item("concert")).await.unwrap().unwrap().recovering_until
-}
-
-fn waiting(position: u64) -> Standing {
-    Standing::At(Place::Waiting { position })
 }
 
 #[tokio::test]
@@ -84,32 +84,32 @@ async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
         earlier.admit(epoch, &item("concert"), 1, 0, 1000, START).await.unwrap();
         let (id, (who, number)) = (item("concert"), old[0].clone());
         let completed = earlier.complete(&id, &who, number, EndReason::Completed, START).await;
-        assert_eq!(completed.unwrap(), Closing::Done, "{name}");
+        assert_eq!(completed.unwrap(), EndOutcome::Ended, "{name}");
         let left = earlier.leave(&id, &old[1].0, old[1].1, START).await.unwrap();
-        assert_eq!(left, Closing::Done, "{name}");
+        assert_eq!(left, EndOutcome::Ended, "{name}");
         old.push((user("long-ago"), Number::base_at(START - 200 * 86_400_000)));
         old.push((user("ahead"), Number::base_at(LATER + 60_000)));
 
         let store = fixture.fresh(LATER).await;
         let new = join(&*store, &[user("new")], LATER).await;
-        let refused = vec![Standing::Restarted; old.len()];
-        assert_eq!(standings(&*store, &old, LATER).await, refused, "{name}");
+        let refused = vec![TicketState::Restarted; old.len()];
+        assert_eq!(ticket_states(&*store, &old, LATER).await, refused, "{name}");
         for (user, number) in &old {
             let left = store.leave(&id, user, *number, LATER).await.unwrap();
-            assert_eq!(left, Closing::Over, "{name}: {user}");
-            let entry = Reentry {
+            assert_eq!(left, EndOutcome::AlreadyEnded, "{name}: {user}");
+            let entry = EntryProof {
                 user: user.clone(),
                 number: *number,
                 at: START,
                 expires_at: LATER + 600_000,
             };
-            let standing = store.reenter(&id, &entry, LATER).await.unwrap();
-            assert_eq!(standing, Standing::Restarted, "{name}: {user}");
+            let state = store.restore_entry(&id, &entry, LATER).await.unwrap();
+            assert_eq!(state, TicketState::Restarted, "{name}: {user}");
         }
-        assert_eq!(standings(&*store, &new, LATER).await, [waiting(1)], "{name}");
+        assert_eq!(ticket_states(&*store, &new, LATER).await, [waiting(1)], "{name}");
         assert_eq!(recovering_until(&*store).await, 0, "{name}: the line stays open");
-        let line = store.snapshot(&id, DepartedCursor::default()).await.unwrap().unwrap();
-        assert_eq!((line.waiting, line.item.behind_until), (1, 0), "{name}");
+        let line = store.snapshot(&id, ChangeCursor::default()).await.unwrap().unwrap();
+        assert_eq!((line.waiting, line.item.hold_new_until), (1, 0), "{name}");
     }
 }
 
@@ -120,34 +120,41 @@ async fn an_operator_can_declare_that_a_new_store_lost_data() {
         let old = join(&*fixture.fresh(START).await, &users(2), START).await;
         let store = fixture.fresh(LATER).await;
         let new = join(&*store, &[user("new")], LATER).await;
-        assert_eq!(standings(&*store, &old[..1], LATER).await, [Standing::Restarted], "{name}");
+        assert_eq!(
+            ticket_states(&*store, &old[..1], LATER).await,
+            [TicketState::Restarted],
+            "{name}"
+        );
         store.declare_loss(LATER).await.unwrap();
-        assert_eq!(standings(&*store, &old, LATER).await, [waiting(1), waiting(2)], "{name}");
-        assert_eq!(standings(&*store, &new, LATER).await, [waiting(3)], "{name}");
+        assert_eq!(ticket_states(&*store, &old, LATER).await, [waiting(1), waiting(2)], "{name}");
+        assert_eq!(ticket_states(&*store, &new, LATER).await, [waiting(3)], "{name}");
         assert!(recovering_until(&*store).await > LATER, "{name}");
         let late = (user("late"), Number::base_at(START));
-        let standing = standings(&*store, &[late], LATER + TAKE_BACK_MS).await;
-        assert_eq!(standing, [Standing::Restarted], "{name}: the window is over");
+        let state = ticket_states(&*store, &[late], LATER + RECLAIM_WINDOW_MS).await;
+        assert_eq!(state, [TicketState::Restarted], "{name}: the window is over");
     }
 }
 
 #[tokio::test]
 async fn a_process_that_ran_before_the_loss_is_evidence_for_a_process_that_started_after_it() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
-    let setup = Setup::One(server);
-    let before = setup.store().await;
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
+    let topology = Topology::One(server);
+    let before = topology.store().await;
     open(&*before, START).await;
     let old = join(&*before, &users(2), START).await;
-    setup.flush().await;
-    let after = setup.store().await;
+    topology.flush().await;
+    let after = topology.store().await;
     open(&*after, LATER).await;
-    assert_eq!(standings(&*after, &old[..1], LATER).await, [Standing::Restarted]);
-    // Whatever the earlier process asks for, it passes the generation that it knows.
-    assert_eq!(standings(&*before, &old[1..], LATER).await, [waiting(1)]);
-    assert_eq!(standings(&*after, &old[..1], LATER).await, [waiting(1)]);
+    assert_eq!(ticket_states(&*after, &old[..1], LATER).await, [TicketState::Restarted]);
+    // Each call of the earlier process passes the generation that it knows.
+    assert_eq!(ticket_states(&*before, &old[1..], LATER).await, [waiting(1)]);
+    assert_eq!(ticket_states(&*after, &old[..1], LATER).await, [waiting(1)]);
     // One generation is declared lost once.
     let late = (user("late"), Number::base_at(START));
-    assert_eq!(standings(&*before, &[late], LATER + TAKE_BACK_MS).await, [Standing::Restarted]);
+    assert_eq!(
+        ticket_states(&*before, &[late], LATER + RECLAIM_WINDOW_MS).await,
+        [TicketState::Restarted]
+    );
 }
 
 #[tokio::test]
@@ -157,7 +164,7 @@ async fn a_number_tells_when_it_was_issued_also_in_a_line_that_is_a_month_old() 
         let store = fixture.fresh(START).await;
         let first = join(&*store, &users(3), START).await;
         let left = store.leave(&item("concert"), &first[1].0, first[1].1, START).await.unwrap();
-        assert_eq!(left, Closing::Done, "{name}");
+        assert_eq!(left, EndOutcome::Ended, "{name}");
 
         let within = join(&*store, &[user("within")], START + MAX_CLOCK_LAG_MS).await;
         assert_eq!(within[0].1, first[2].1.next(), "{name}");
@@ -168,13 +175,13 @@ async fn a_number_tells_when_it_was_issued_also_in_a_line_that_is_a_month_old() 
 
         let waits = [first[0].clone(), first[2].clone(), within[0].clone(), later[0].clone()];
         let positions = [waiting(1), waiting(2), waiting(3), waiting(4)];
-        assert_eq!(standings(&*store, &waits, month).await, positions, "{name}");
-        let gone = standings(&*store, &first[1..2], month).await;
-        assert_eq!(gone, [Standing::Ended(EndReason::Left)], "{name}: nothing was lost");
+        assert_eq!(ticket_states(&*store, &waits, month).await, positions, "{name}");
+        let gone = ticket_states(&*store, &first[1..2], month).await;
+        assert_eq!(gone, [TicketState::Ended(EndReason::Left)], "{name}: nothing was lost");
         assert_eq!(recovering_until(&*store).await, 0, "{name}");
         let epoch = store.begin_term(month).await.unwrap();
         let admitted = store.admit(epoch, &item("concert"), 9, 0, 1000, month).await.unwrap();
-        assert_eq!(admitted.admitted, 4, "{name}: nobody is held back");
+        assert_eq!(admitted.admitted, 4, "{name}: no ticket is held");
     }
 }
 
@@ -185,14 +192,18 @@ async fn tickets_that_ended_before_the_loss_leave_the_line_when_that_becomes_kno
         let old = join(&*fixture.fresh(START).await, &users(3), START).await;
         let (store, id) = (fixture.fresh(LATER).await, item("concert"));
         store.declare_loss(LATER).await.unwrap();
-        assert_eq!(standings(&*store, &old[..2], LATER).await, [waiting(1), waiting(2)], "{name}");
+        assert_eq!(
+            ticket_states(&*store, &old[..2], LATER).await,
+            [waiting(1), waiting(2)],
+            "{name}"
+        );
         let ended = [(0, EndReason::Completed), (2, EndReason::Left)];
         let ended = ended.map(|(index, reason)| (old[index].0.clone(), old[index].1, reason));
         assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}");
         assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}: again");
         let (completed, left) = (EndReason::Completed, EndReason::Left);
-        let expected = [Standing::Ended(completed), waiting(1), Standing::Ended(left)];
-        assert_eq!(standings(&*store, &old, LATER).await, expected, "{name}");
+        let expected = [TicketState::Ended(completed), waiting(1), TicketState::Ended(left)];
+        assert_eq!(ticket_states(&*store, &old, LATER).await, expected, "{name}");
         let counts = store.counts(std::slice::from_ref(&id)).await.unwrap().remove(0);
         assert_eq!(
             (counts.waiting, counts.totals.joined, counts.totals.ended),

@@ -1,11 +1,13 @@
-//! One leader at a time, and a former leader is harmless.
+//! At most one leader at a time, and a former leader cannot change anything.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::Policy;
-use daegi_store::{Error, Lease, RedisStore, SharedStore, Store};
-use daegi_testkit::{Cable, Condition, eventually};
+use daegi_store::{
+    AdmissionStore, Error, ItemStore, Lease, RedisStore, SharedStore, Store, TicketStore,
+};
+use daegi_testkit::{FaultProxy, LinkFault, eventually};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -14,7 +16,7 @@ use crate::support::{PARTITIONS, SETTINGS, START, both, change, item, users};
 const TTL: Duration = Duration::from_secs(30);
 
 #[tokio::test]
-async fn only_one_replica_leads_and_a_release_hands_over_at_once() {
+async fn only_one_replica_leads_and_a_release_hands_over_immediately() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
         let first = Lease::try_acquire(&*store, TTL, 0).await.unwrap().expect(name);
@@ -44,7 +46,7 @@ async fn a_stale_leader_cannot_admit() {
 
 #[tokio::test]
 async fn a_lease_that_cannot_be_renewed_is_lost() {
-    let Some(mut server) = daegi_testkit::redis_or_loud().await else {
+    let Some(mut server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
     let store: SharedStore =
@@ -57,7 +59,7 @@ async fn a_lease_that_cannot_be_renewed_is_lost() {
 }
 
 #[tokio::test]
-async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
+async fn a_held_lease_outlives_its_ttl_and_ends_at_shutdown() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
         let ttl = Duration::from_millis(300);
@@ -70,7 +72,7 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
                 tokio::task::yield_now().await;
             }
         });
-        assert!(took_over.await.is_err(), "{name}: nobody takes over from a living leader");
+        assert!(took_over.await.is_err(), "{name}: no other replica takes over from a live leader");
         assert!(!lost.is_cancelled(), "{name}");
         stop.cancel();
         tasks.close();
@@ -80,29 +82,29 @@ async fn a_held_lease_outlives_its_ttl_and_ends_when_told() {
     }
 }
 
-/// What must hold however Redis is run.
-pub(crate) const EVERYWHERE: &[fn()] = &[
-    only_one_replica_leads_and_a_release_hands_over_at_once,
+/// Tests that run again on Sentinel and Cluster.
+pub(crate) const ALL_TOPOLOGIES: &[fn()] = &[
+    only_one_replica_leads_and_a_release_hands_over_immediately,
     a_stale_leader_cannot_admit,
-    a_held_lease_outlives_its_ttl_and_ends_when_told,
+    a_held_lease_outlives_its_ttl_and_ends_at_shutdown,
 ];
 
 #[tokio::test]
-async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+async fn an_epoch_is_never_issued_twice_even_if_the_counter_is_lost() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let open = || async { RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap() };
     let (leader, standby, stranger) = (open().await, open().await, open().await);
     for _ in 0..7 {
         leader.begin_term(0).await.unwrap();
     }
     standby.ping().await.unwrap();
-    // A fail-over loses the count and one fence: who knows the epoch goes beyond it,
+    // A fail-over loses the counter and one fence: a standby that has seen the epoch continues above it.
     for key in ["daegi:{p00}:epoch", "daegi:{p02}:fence"] {
-        server.ask::<()>(&["DEL", key]).await.unwrap();
+        server.command::<()>(&["DEL", key]).await.unwrap();
     }
     assert_eq!(standby.begin_term(0).await.unwrap().0, 8);
-    // and who does not know it learns it from the fences that are left.
-    server.ask::<()>(&["SET", "daegi:{p00}:epoch", "3"]).await.unwrap();
+    // A process that has not seen the epoch finds it in the remaining fences.
+    server.command::<()>(&["SET", "daegi:{p00}:epoch", "3"]).await.unwrap();
     let epoch = stranger.begin_term(0).await.unwrap();
     assert_eq!(epoch.0, 9);
     stranger.put_item(&change("concert", Policy::default()), START).await.unwrap();
@@ -110,50 +112,50 @@ async fn an_epoch_is_never_given_twice_even_if_the_count_is_lost() {
     assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
 }
 
-/// A renewal that is not answered is asked again, as long as the lease lasts.
+/// A renewal without a reply is repeated as long as the lease lasts.
 #[tokio::test]
-async fn a_hiccup_shorter_than_the_lease_deposes_nobody() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+async fn an_outage_shorter_than_the_lease_does_not_end_the_term() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    let cable = Cable::to(server.port()).await.unwrap();
-    let far = format!("redis://127.0.0.1:{}", cable.port());
+    let proxy = FaultProxy::start(server.port()).await.unwrap();
+    let far = format!("redis://127.0.0.1:{}", proxy.port());
     let store = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
     let ttl = Duration::from_secs(3);
     let lease = Lease::try_acquire(&store, ttl, 0).await.unwrap().unwrap();
     let (lost, stop, tasks) = (lease.lost(), CancellationToken::new(), TaskTracker::new());
     tasks.spawn(lease.hold(stop.clone()));
-    cable.set(Condition::Deaf);
+    proxy.set_fault(LinkFault::HoldReplies);
     let hiccup = tokio::time::timeout(ttl.mul_f64(0.6), lost.cancelled()).await;
     assert!(hiccup.is_err(), "it runs out later");
-    cable.set(Condition::Good);
+    proxy.set_fault(LinkFault::None);
     assert!(tokio::time::timeout(ttl, lost.cancelled()).await.is_err(), "it was renewed");
     stop.cancel();
     tasks.close();
     tasks.wait().await;
 }
 
-/// The worst a network can do to a fence: the leader's call sits in it until the next term.
+/// The network delays the leader's call until the next term has begun.
 #[tokio::test]
-async fn a_call_of_a_former_leader_that_arrives_late_changes_nothing() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+async fn a_delayed_call_of_a_former_leader_changes_nothing() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    let cable = Cable::to(server.port()).await.unwrap();
-    let far = format!("redis://127.0.0.1:{}", cable.port());
+    let proxy = FaultProxy::start(server.port()).await.unwrap();
+    let far = format!("redis://127.0.0.1:{}", proxy.port());
     let former = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
     let next = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     next.put_item(&change("concert", Policy::default()), START).await.unwrap();
     next.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
 
     let old = former.begin_term(START).await.unwrap();
-    cable.set(Condition::Dead);
+    proxy.set_fault(LinkFault::HoldAll);
     let unheard = former.admit(old, &item("concert"), 5, 0, 100, START).await.unwrap_err();
     assert!(matches!(unheard, Error::Unavailable(_)), "{unheard}");
     let new = next.begin_term(START).await.unwrap();
-    cable.set(Condition::Good);
+    proxy.set_fault(LinkFault::None);
     eventually(Duration::from_secs(10), "the late call is refused", async || {
-        let errors: String = server.ask(&["INFO", "errorstats"]).await.unwrap();
+        let errors: String = server.command(&["INFO", "errorstats"]).await.unwrap();
         errors.contains("errorstat_STALE:count=1")
     })
     .await;

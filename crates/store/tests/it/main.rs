@@ -1,21 +1,22 @@
-//! The store against real Redis, and against its specification.
+//! Tests of both stores: rule by rule, and the Redis store against the memory store as its specification.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+#![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
-mod board;
+mod admin;
 mod expiry;
 mod fail_over;
 mod full;
 mod gates;
 mod generations;
+mod item_updates;
 mod lease;
 mod limits;
-mod news;
+mod line_rules;
+mod model;
 mod opening;
 mod outage;
 mod recovery;
 mod rules;
 mod scripts;
-mod setups;
-mod specification;
 mod support;
+mod topologies;

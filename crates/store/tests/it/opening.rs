@@ -1,27 +1,30 @@
-//! A store that does not fit is refused in words, before anybody waits in it.
+//! Opening a store: a server that cannot be used is refused with the reason.
 
 use daegi_domain::Settings;
-use daegi_store::{Error, MemoryStore, RedisStore, Store, clock_skew};
+use daegi_store::{AdminStore, AdmissionStore, Error, MemoryStore, RedisStore, clock_skew};
 use daegi_testkit::FakeRedis;
 
 use crate::support::{PARTITIONS, SETTINGS};
 
 #[tokio::test]
 async fn another_number_of_partitions_is_refused() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
     RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     let error = RedisStore::open(&server.url(), 16, SETTINGS).await.unwrap_err();
-    assert_eq!(error.to_string(), "the store has 4 partitions, this process was started with 16");
+    assert_eq!(
+        error.to_string(),
+        "the store has 4 partitions, this process was started with 16; set --partitions 4"
+    );
 }
 
 #[tokio::test]
-async fn a_server_tells_how_full_it_is() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+async fn memory_usage_contains_the_limit_of_the_server() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    server.ask::<()>(&["CONFIG", "SET", "maxmemory", "100mb"]).await.unwrap();
+    server.command::<()>(&["CONFIG", "SET", "maxmemory", "100mb"]).await.unwrap();
     let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     let memory = store.memory().await.unwrap().unwrap();
     assert_eq!(memory.limit, 100 * 1024 * 1024);
@@ -30,7 +33,7 @@ async fn a_server_tells_how_full_it_is() {
 
 #[tokio::test]
 async fn clock_skew_is_measured_against_the_server() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
     let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
@@ -57,31 +60,31 @@ async fn a_redis_that_is_too_old_is_refused() {
 }
 
 #[tokio::test]
-async fn a_wrong_address_and_a_closed_port_are_told_apart() {
+async fn an_invalid_url_and_a_closed_port_are_different_errors() {
     let error = RedisStore::open("redis://:bad:port:", PARTITIONS, SETTINGS).await.unwrap_err();
-    assert!(matches!(error, Error::Address(_)), "{error}");
+    assert!(matches!(error, Error::InvalidUrl(_)), "{error}");
     let closed = format!("redis://127.0.0.1:{}", daegi_testkit::free_port());
     let error = RedisStore::open(&closed, PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(error.is_transient(), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_is_run_another_way_is_told() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
+async fn a_server_of_another_topology_is_refused_with_the_reason() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     let host = server.url().replace("redis://", "");
-    for (address, told) in [
+    for (url, reason) in [
         (format!("redis+cluster://{host}"), "no cluster"),
         (format!("redis+sentinel://{host}/main"), "no sentinel knows the service main"),
     ] {
-        let error = RedisStore::open(&address, PARTITIONS, SETTINGS).await.unwrap_err();
-        assert!(error.is_misconfigured(), "{address}: {error}");
-        assert!(error.to_string().contains(told), "{address}: {error}");
+        let error = RedisStore::open(&url, PARTITIONS, SETTINGS).await.unwrap_err();
+        assert!(error.is_misconfigured(), "{url}: {error}");
+        assert!(error.to_string().contains(reason), "{url}: {error}");
     }
 }
 
 #[tokio::test]
-async fn settings_count_on_the_first_start_only() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else {
+async fn settings_are_written_on_the_first_start_only() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
     let first = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
@@ -93,15 +96,15 @@ async fn settings_count_on_the_first_start_only() {
 }
 
 #[tokio::test]
-async fn a_server_that_went_away_answers_again_when_it_is_back() {
-    let Some(mut server) = daegi_testkit::redis_or_loud().await else {
+async fn a_server_that_restarts_is_used_again() {
+    let Some(mut server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
     let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
     server.stop();
     assert!(store.settings().await.unwrap_err().is_transient());
     server.start_again().await.unwrap();
-    // The scripts are gone with the old server; calling one loads it again.
+    // The restarted server has no scripts; the first call sends them.
     daegi_testkit::eventually(std::time::Duration::from_secs(10), "the store is back", || async {
         store.begin_term(0).await.is_ok()
     })

@@ -1,27 +1,27 @@
-//! A Redis that is silent, says no, forgets, or hangs up: bounded waiting, no storm, and the store
-//! is back by itself.
+//! A Redis that is silent, rejects commands, loses scripts or closes connections: calls fail within a bound,
+//! retries do not become a storm, and the store recovers without intervention.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use daegi_domain::Policy;
-use daegi_store::{RedisStore, SharedStore, Store};
-use daegi_testkit::{Mood, Redis, RedisProxy, eventually};
+use daegi_store::{ItemStore, RedisStore, SharedStore};
+use daegi_testkit::{ProxyMode, Redis, RedisProxy, eventually};
 use tokio::task::JoinSet;
 
 use crate::support::{PARTITIONS, SETTINGS, START, change, item, users};
 
-/// A person is told within a second.
-const TOLD: Duration = Duration::from_secs(1);
+/// The longest a call may take during an outage.
+const CALL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Being told that a store is known to be away takes no time; this is what a busy machine needs.
-const AT_ONCE: Duration = Duration::from_millis(100);
+/// The longest a call may take that the circuit breaker rejects, on a busy machine.
+const FAIL_FAST: Duration = Duration::from_millis(100);
 
-const BACK: Duration = Duration::from_secs(5);
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A store with an item, and somebody between it and its Redis.
-async fn behind_a_proxy() -> Option<(Redis, RedisProxy, SharedStore)> {
-    let redis = daegi_testkit::redis_or_loud().await?;
+/// A store with an item behind a proxy.
+async fn proxied_store() -> Option<(Redis, RedisProxy, SharedStore)> {
+    let redis = daegi_testkit::redis_or_skip().await?;
     let proxy = RedisProxy::start(redis.port()).await.unwrap();
     let store = RedisStore::open(&proxy.url(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
@@ -32,40 +32,41 @@ async fn join(store: &SharedStore) -> daegi_store::Result<()> {
     store.join(&item("concert"), &users(3), &SETTINGS, START).await.map(drop)
 }
 
-/// Asks once; the answer must be "away".
-async fn refused_within(store: &SharedStore, limit: Duration) {
-    let asked = Instant::now();
+/// Calls once; the result must be a transient error.
+async fn unavailable_within(store: &SharedStore, limit: Duration) {
+    let started = Instant::now();
     let error = join(store).await.unwrap_err();
     assert!(error.is_transient(), "{error}");
-    assert!(asked.elapsed() < limit, "{:?}: {error}", asked.elapsed());
+    assert!(started.elapsed() < limit, "{:?}: {error}", started.elapsed());
 }
 
-async fn survives(mood: Mood) {
-    let Some((_redis, proxy, store)) = behind_a_proxy().await else { return };
+async fn fails_fast_and_recovers(mode: ProxyMode) {
+    let Some((_redis, proxy, store)) = proxied_store().await else { return };
     join(&store).await.unwrap();
-    proxy.set_mood(mood);
-    // The first finds out, the second whether a new connection helps.
-    refused_within(&store, TOLD).await;
-    refused_within(&store, TOLD).await;
-    // Nobody waits from then on but one who tries, now and then.
+    proxy.set_mode(mode);
+    // The first call detects the outage, the second tries a new connection.
+    unavailable_within(&store, CALL_TIMEOUT).await;
+    unavailable_within(&store, CALL_TIMEOUT).await;
+    // From then on only probes wait; other calls fail immediately.
     let (commands, connections) = (proxy.commands(), proxy.connections());
     let (mut slow, mut quick, began) = (0, 0, Instant::now());
-    while began.elapsed() < 2 * TOLD {
-        let asked = Instant::now();
-        refused_within(&store, TOLD).await;
-        match asked.elapsed() {
-            long if long > AT_ONCE => slow += 1,
+    while began.elapsed() < 2 * CALL_TIMEOUT {
+        let started = Instant::now();
+        unavailable_within(&store, CALL_TIMEOUT).await;
+        match started.elapsed() {
+            long if long > FAIL_FAST => slow += 1,
             _ => quick += 1,
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert!(slow <= 4 && quick >= 50, "{slow} of them waited, {quick} were told at once");
+    assert!(slow <= 4 && quick >= 50, "{slow} calls waited, {quick} failed immediately");
     let (commands, connections) = (proxy.commands() - commands, proxy.connections() - connections);
     assert!(connections <= 15, "{connections} connections in two seconds");
     assert!(commands <= 60, "{commands} commands in two seconds");
 
-    proxy.set_mood(Mood::Through);
-    eventually(BACK, "the store is back", || async { join(&store).await.is_ok() }).await;
+    proxy.set_mode(ProxyMode::Forward);
+    eventually(RECOVERY_TIMEOUT, "the store recovers", || async { join(&store).await.is_ok() })
+        .await;
     for _ in 0..10 {
         join(&store).await.unwrap();
     }
@@ -73,94 +74,103 @@ async fn survives(mood: Mood) {
 }
 
 #[tokio::test]
-async fn one_that_accepts_and_does_not_answer_is_survived() {
-    survives(Mood::Silent).await;
+async fn a_silent_server_fails_fast_until_it_recovers() {
+    fails_fast_and_recovers(ProxyMode::Silent).await;
 }
 
 #[tokio::test]
-async fn one_that_is_loading_is_survived() {
-    survives(Mood::Refusing("LOADING Redis is loading the dataset in memory".into())).await;
+async fn a_loading_server_fails_fast_until_it_recovers() {
+    fails_fast_and_recovers(ProxyMode::Reject(
+        "LOADING Redis is loading the dataset in memory".into(),
+    ))
+    .await;
 }
 
 #[tokio::test]
-async fn one_that_became_a_replica_is_survived() {
-    survives(Mood::Refusing("READONLY You can't write against a read only replica.".into())).await;
+async fn a_read_only_replica_fails_fast_until_it_recovers() {
+    fails_fast_and_recovers(ProxyMode::Reject(
+        "READONLY You can't write against a read only replica.".into(),
+    ))
+    .await;
 }
 
 #[tokio::test]
-async fn one_whose_cluster_is_down_is_survived() {
-    survives(Mood::Refusing("CLUSTERDOWN The cluster is down".into())).await;
+async fn a_cluster_that_is_down_fails_fast_until_it_recovers() {
+    fails_fast_and_recovers(ProxyMode::Reject("CLUSTERDOWN The cluster is down".into())).await;
 }
 
 #[tokio::test]
-async fn one_that_is_out_of_memory_is_asked_again_at_once() {
-    let Some((_redis, proxy, store)) = behind_a_proxy().await else { return };
-    proxy
-        .set_mood(Mood::Refusing("OOM command not allowed when used memory > 'maxmemory'.".into()));
-    refused_within(&store, AT_ONCE).await;
-    proxy.set_mood(Mood::Through);
-    join(&store).await.expect("it can serve again, so it is asked");
+async fn a_server_out_of_memory_is_called_again_immediately() {
+    let Some((_redis, proxy, store)) = proxied_store().await else { return };
+    proxy.set_mode(ProxyMode::Reject(
+        "OOM command not allowed when used memory > 'maxmemory'.".into(),
+    ));
+    unavailable_within(&store, FAIL_FAST).await;
+    proxy.set_mode(ProxyMode::Forward);
+    join(&store).await.expect("it can serve again, so it is started");
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_are_all_told_in_time_and_do_not_become_a_storm() {
-    let Some((_redis, proxy, store)) = behind_a_proxy().await else { return };
-    proxy.set_mood(Mood::Silent);
+async fn concurrent_calls_during_an_outage_fail_in_time_without_a_storm() {
+    let Some((_redis, proxy, store)) = proxied_store().await else { return };
+    proxy.set_mode(ProxyMode::Silent);
     let before = proxy.commands();
-    let mut asking = JoinSet::new();
+    let mut callers = JoinSet::new();
     for _ in 0..200 {
         let store = store.clone();
-        asking.spawn(async move {
-            let (mut told, began) = (0, Instant::now());
-            while began.elapsed() < 3 * TOLD {
-                refused_within(&store, TOLD).await;
-                told += 1;
+        callers.spawn(async move {
+            let (mut failed, began) = (0, Instant::now());
+            while began.elapsed() < 3 * CALL_TIMEOUT {
+                unavailable_within(&store, CALL_TIMEOUT).await;
+                failed += 1;
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            told
+            failed
         });
     }
-    let told: usize = asking.join_all().await.into_iter().sum();
-    // Who comes while one tries is told with it, everybody else at once.
-    assert!(told >= 200 * 3, "{told}: nobody waits for more than one who tries");
+    let failed: usize = callers.join_all().await.into_iter().sum();
+    // A call during a probe fails with the probe, every other call immediately.
+    assert!(failed >= 200 * 3, "{failed}: a call waits for at most one probe");
     let sent = proxy.commands() - before;
-    assert!(sent <= 200 + 60, "{sent} commands: one each, and then only those who try");
-    proxy.set_mood(Mood::Through);
-    eventually(BACK, "the store is back", || async { join(&store).await.is_ok() }).await;
+    assert!(sent <= 200 + 60, "{sent} commands: one each, then only probes");
+    proxy.set_mode(ProxyMode::Forward);
+    eventually(RECOVERY_TIMEOUT, "the store recovers", || async { join(&store).await.is_ok() })
+        .await;
 }
 
 #[tokio::test]
-async fn scripts_that_were_forgotten_are_told_again_and_nobody_notices() {
-    let Some((redis, _proxy, store)) = behind_a_proxy().await else { return };
+async fn scripts_that_the_server_lost_are_sent_again() {
+    let Some((redis, _proxy, store)) = proxied_store().await else { return };
     for _ in 0..3 {
-        redis.ask::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
+        redis.command::<()>(&["SCRIPT", "FLUSH"]).await.unwrap();
         join(&store).await.unwrap();
         store.begin_term(0).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_broke_costs_only_who_was_using_it() {
-    let Some((redis, _proxy, store)) = behind_a_proxy().await else { return };
+async fn a_broken_connection_fails_at_most_one_call() {
+    let Some((redis, _proxy, store)) = proxied_store().await else { return };
     for _ in 0..3 {
         let _: u64 =
-            redis.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await.unwrap();
-        // Whether the first call still meets the broken connection is a race.
+            redis.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await.unwrap();
+        // The first call may still use the broken connection; that is a race.
         let _ = join(&store).await;
         join(&store).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_paused_server_is_survived() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
+async fn a_paused_server_fails_fast_until_it_recovers() {
+    let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
     let opened = RedisStore::open(&redis.url(), PARTITIONS, SETTINGS).await.unwrap();
     let store: SharedStore = Arc::new(opened);
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     redis.pause().unwrap();
     for _ in 0..3 {
-        refused_within(&store, TOLD).await;
+        unavailable_within(&store, CALL_TIMEOUT).await;
     }
     redis.resume().unwrap();
-    eventually(BACK, "the store is back", || async { join(&store).await.is_ok() }).await;
+    eventually(RECOVERY_TIMEOUT, "the store recovers", || async { join(&store).await.is_ok() })
+        .await;
 }

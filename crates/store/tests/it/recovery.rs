@@ -1,38 +1,42 @@
-//! A store that lost data: whoever comes back with a number it gave stands where they stood.
+//! A store that lost data: a user who returns with a lost number gets the old position.
 
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, ItemId, LineEvent, Number, Policy, RECOVERY_HOLD_MS, UserId};
+use daegi_domain::{EndReason, ItemId, Number, Policy, RECOVERY_HOLD_MS, TicketEvent, UserId};
 use daegi_store::{
-    Catalogue, Closing, DepartedCursor, Epoch, Joined, MemoryStore, Place, Reentry, Replica,
-    SharedStore, Standing, TAKE_BACK_MS,
+    ChangeCursor, EndOutcome, EntryProof, Epoch, JoinOutcome, LiveState, MemoryStore,
+    RECLAIM_WINDOW_MS, ReplayState, SharedStore, StoreImage, TicketState,
 };
 
-use crate::support::{PARTITIONS, SETTINGS, START, Setup, change, item, user, users};
+use crate::support::{PARTITIONS, SETTINGS, START, Topology, change, item, user, users, waiting};
 
-/// A store that can be made to lose what it has.
-struct Frail {
+/// A store that can lose data on request.
+struct LossyStore {
     name: &'static str,
     store: SharedStore,
-    of: Of,
+    backend: Backend,
 }
 
-enum Of {
-    Memory(Arc<MemoryStore>, Option<Replica>),
-    Redis(Setup),
+enum Backend {
+    Memory(Arc<MemoryStore>, Option<StoreImage>),
+    Redis(Topology),
 }
 
-impl Frail {
+impl LossyStore {
     async fn both() -> Vec<Self> {
         let memory = Arc::new(MemoryStore::new(PARTITIONS, SETTINGS));
-        let of = Of::Memory(Arc::clone(&memory), None);
-        let mut both = vec![Self { name: "memory", store: memory, of }];
-        if let Some(server) = daegi_testkit::redis_or_loud().await {
-            let setup = Setup::One(server);
-            both.push(Self { name: "redis", store: setup.store().await, of: Of::Redis(setup) });
+        let backend = Backend::Memory(Arc::clone(&memory), None);
+        let mut both = vec![Self { name: "memory", store: memory, backend }];
+        if let Some(server) = daegi_testkit::redis_or_skip().await {
+            let topology = Topology::One(server);
+            both.push(Self {
+                name: "redis",
+                store: topology.store().await,
+                backend: Backend::Redis(topology),
+            });
         }
-        for frail in &both {
-            frail.open(START).await;
+        for lossy in &both {
+            lossy.open(START).await;
         }
         both
     }
@@ -43,38 +47,38 @@ impl Frail {
         self.store.begin_term(0).await.unwrap()
     }
 
-    /// From now on a replica gets nothing.
-    async fn cut_off_replica(&mut self) {
-        match &mut self.of {
-            Of::Memory(memory, replica) => *replica = Some(memory.replica()),
-            Of::Redis(setup) => assert!(setup.replicate().await),
+    /// Writes from now on do not reach the replica.
+    async fn stop_replication(&mut self) {
+        match &mut self.backend {
+            Backend::Memory(memory, replica) => *replica = Some(memory.image()),
+            Backend::Redis(topology) => assert!(topology.replicate().await),
         }
     }
 
     async fn fail_over(&mut self) {
-        match &mut self.of {
-            Of::Memory(memory, replica) => memory.lose(replica.take()),
-            Of::Redis(setup) => setup.fail_over().await,
+        match &mut self.backend {
+            Backend::Memory(memory, replica) => memory.restore(replica.take()),
+            Backend::Redis(topology) => topology.fail_over().await,
         }
     }
 
     async fn lose_everything(&self) {
-        match &self.of {
-            Of::Memory(memory, _) => memory.lose(None),
-            Of::Redis(setup) => setup.flush().await,
+        match &self.backend {
+            Backend::Memory(memory, _) => memory.restore(None),
+            Backend::Redis(topology) => topology.flush().await,
         }
     }
 
     async fn join(&self, who: &[UserId], now: u64) -> Vec<(UserId, Number)> {
         let joined = self.store.join(&concert(), who, &SETTINGS, now).await.unwrap();
-        let number = |joined: &Joined| match joined {
-            Joined::At { number, .. } => *number,
-            Joined::Refused(refusal) => panic!("{refusal:?}"),
+        let number = |joined: &JoinOutcome| match joined {
+            JoinOutcome::Ticket { number, .. } => *number,
+            JoinOutcome::Refused(refusal) => panic!("{refusal:?}"),
         };
         who.iter().cloned().zip(joined.iter().map(number)).collect()
     }
 
-    async fn standings(&self, tickets: &[(UserId, Number)], now: u64) -> Vec<Standing> {
+    async fn ticket_states(&self, tickets: &[(UserId, Number)], now: u64) -> Vec<TicketState> {
         self.store.resolve(&concert(), tickets, now).await.unwrap()
     }
 
@@ -84,14 +88,14 @@ impl Frail {
         admission.admitted
     }
 
-    /// Who was let in, in order.
-    async fn let_in(&self) -> Vec<Number> {
+    /// The admitted numbers in the order of their events.
+    async fn admitted(&self) -> Vec<Number> {
         let mut numbers = Vec::new();
         for partition in 0..PARTITIONS {
             for batch in self.store.outbox_read(partition, None, 1000).await.unwrap() {
-                let activated = |event: &LineEvent| match event {
-                    LineEvent::Activated { number, .. } => Some(*number),
-                    LineEvent::Closed { .. } => None,
+                let activated = |event: &TicketEvent| match event {
+                    TicketEvent::Admitted { number, .. } => Some(*number),
+                    TicketEvent::Ended { .. } => None,
                 };
                 numbers.extend(batch.events.iter().filter_map(activated));
             }
@@ -104,231 +108,250 @@ fn concert() -> ItemId {
     item("concert")
 }
 
-fn waiting(position: u64) -> Standing {
-    Standing::At(Place::Waiting { position })
-}
-
 fn numbers(tickets: &[(UserId, Number)]) -> Vec<Number> {
     tickets.iter().map(|(_, number)| *number).collect()
 }
 
 #[tokio::test]
-async fn after_losing_everything_people_stand_in_the_old_order_ahead_of_newcomers() {
-    for frail in Frail::both().await {
-        let name = frail.name;
-        let old = frail.join(&users(5), START).await;
-        frail.lose_everything().await;
+async fn after_a_complete_loss_reclaimed_tickets_keep_their_order_ahead_of_new_ones() {
+    for lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let old = lossy.join(&users(5), START).await;
+        lossy.lose_everything().await;
         let later = START + 60_000;
-        assert_eq!(frail.standings(&old[..1], later).await, [Standing::Forgotten], "{name}");
-        let epoch = frail.open(later).await;
-        let new = frail.join(&[user("new")], later).await;
+        assert_eq!(
+            lossy.ticket_states(&old[..1], later).await,
+            [TicketState::ItemUnknown],
+            "{name}"
+        );
+        let epoch = lossy.open(later).await;
+        let new = lossy.join(&[user("new")], later).await;
         assert!(new[0].1 > old[4].1, "{name}");
-        // They ask in any order.
+        // Users poll in any order.
         for (index, position) in [(3, 1), (0, 1), (4, 3), (1, 2)] {
-            let standing = frail.standings(&old[index..=index], later).await;
-            assert_eq!(standing, [waiting(position)], "{name}: {index}");
+            let state = lossy.ticket_states(&old[index..=index], later).await;
+            assert_eq!(state, [waiting(position)], "{name}: {index}");
         }
-        assert_eq!(frail.standings(&new, later).await, [waiting(5)], "{name}");
-        let line = frail.store.snapshot(&concert(), DepartedCursor::default()).await.unwrap();
+        assert_eq!(lossy.ticket_states(&new, later).await, [waiting(5)], "{name}");
+        let line = lossy.store.snapshot(&concert(), ChangeCursor::default()).await.unwrap();
         let line = line.unwrap();
-        assert_eq!((line.waiting, line.front), (5, old[0].1), "{name}");
+        assert_eq!((line.waiting, line.front), (5, old[0].1.rank()), "{name}");
         assert_eq!(line.item.recovering_until, later + RECOVERY_HOLD_MS, "{name}");
 
-        assert_eq!(frail.admit(epoch, 9, later + RECOVERY_HOLD_MS - 1).await, 0, "{name}: held");
+        assert_eq!(lossy.admit(epoch, 9, later + RECOVERY_HOLD_MS - 1).await, 0, "{name}: held");
         let after = later + RECOVERY_HOLD_MS;
-        assert_eq!(frail.standings(&old[2..3], after - 1).await, [waiting(3)], "{name}");
-        assert_eq!(frail.admit(epoch, 9, after).await, 6, "{name}");
-        let everybody: Vec<_> = numbers(&old).into_iter().chain(numbers(&new)).collect();
-        assert_eq!(frail.let_in().await, everybody, "{name}");
+        assert_eq!(lossy.ticket_states(&old[2..3], after - 1).await, [waiting(3)], "{name}");
+        assert_eq!(lossy.admit(epoch, 9, after).await, 6, "{name}");
+        let in_order: Vec<_> = numbers(&old).into_iter().chain(numbers(&new)).collect();
+        assert_eq!(lossy.admitted().await, in_order, "{name}");
     }
 }
 
 #[tokio::test]
-async fn newcomers_after_a_fail_over_stay_behind_those_it_lost() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        let kept = frail.join(&users(3), START).await;
-        frail.cut_off_replica().await;
-        let lost = frail.join(&[user("lost-1"), user("lost-2")], START).await;
-        frail.fail_over().await;
-        let epoch = frail.store.begin_term(0).await.unwrap();
-        let new = frail.join(&[user("new")], START).await;
-        assert!(new[0].1 > lost[1].1, "{name}: nobody gets a number that was given");
-        assert_eq!(frail.standings(&new, START).await, [waiting(4)], "{name}");
+async fn new_tickets_after_a_fail_over_wait_behind_the_lost_ones() {
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let kept = lossy.join(&users(3), START).await;
+        lossy.stop_replication().await;
+        let lost = lossy.join(&[user("lost-1"), user("lost-2")], START).await;
+        lossy.fail_over().await;
+        let epoch = lossy.store.begin_term(0).await.unwrap();
+        let new = lossy.join(&[user("new")], START).await;
+        assert!(new[0].1 > lost[1].1, "{name}: no number is issued twice");
+        assert_eq!(lossy.ticket_states(&new, START).await, [waiting(4)], "{name}");
 
-        // Nobody is known to be lost, but somebody may be: newcomers wait for them.
-        assert_eq!(frail.admit(epoch, 2, START).await, 2, "{name}");
-        assert_eq!(frail.standings(&lost[1..], START).await, [waiting(2)], "{name}");
-        assert_eq!(frail.standings(&lost[..1], START).await, [waiting(2)], "{name}");
-        assert_eq!(frail.standings(&new, START).await, [waiting(4)], "{name}");
-        assert_eq!(frail.admit(epoch, 9, START + 1).await, 0, "{name}: held");
-        assert_eq!(frail.admit(epoch, 9, START + RECOVERY_HOLD_MS).await, 4, "{name}");
-        let everybody = [numbers(&kept), numbers(&lost), numbers(&new)].concat();
-        assert_eq!(frail.let_in().await, everybody, "{name}");
+        // Tickets may have been lost, so new ones are held although none has been reclaimed yet.
+        assert_eq!(lossy.admit(epoch, 2, START).await, 2, "{name}");
+        assert_eq!(lossy.ticket_states(&lost[1..], START).await, [waiting(2)], "{name}");
+        assert_eq!(lossy.ticket_states(&lost[..1], START).await, [waiting(2)], "{name}");
+        assert_eq!(lossy.ticket_states(&new, START).await, [waiting(4)], "{name}");
+        assert_eq!(lossy.admit(epoch, 9, START + 1).await, 0, "{name}: held");
+        assert_eq!(lossy.admit(epoch, 9, START + RECOVERY_HOLD_MS).await, 4, "{name}");
+        let in_order = [numbers(&kept), numbers(&lost), numbers(&new)].concat();
+        assert_eq!(lossy.admitted().await, in_order, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_short_line_does_not_let_newcomers_in_before_the_lost_had_time_to_come() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        frail.cut_off_replica().await;
-        let lost = frail.join(&[user("lost")], START).await;
-        frail.fail_over().await;
-        let epoch = frail.store.begin_term(0).await.unwrap();
-        let new = frail.join(&[user("new")], START).await;
-        assert_eq!(frail.admit(epoch, 9, START + RECOVERY_HOLD_MS - 1).await, 0, "{name}");
-        assert_eq!(frail.standings(&lost, START + 9).await, [waiting(1)], "{name}");
-        assert_eq!(frail.admit(epoch, 9, START + RECOVERY_HOLD_MS + 9).await, 2, "{name}");
-        assert_eq!(frail.let_in().await, [lost[0].1, new[0].1], "{name}");
+async fn a_short_line_admits_no_new_ticket_before_the_recovery_hold_ends() {
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        lossy.stop_replication().await;
+        let lost = lossy.join(&[user("lost")], START).await;
+        lossy.fail_over().await;
+        let epoch = lossy.store.begin_term(0).await.unwrap();
+        let new = lossy.join(&[user("new")], START).await;
+        assert_eq!(lossy.admit(epoch, 9, START + RECOVERY_HOLD_MS - 1).await, 0, "{name}");
+        assert_eq!(lossy.ticket_states(&lost, START + 9).await, [waiting(1)], "{name}");
+        assert_eq!(lossy.admit(epoch, 9, START + RECOVERY_HOLD_MS + 9).await, 2, "{name}");
+        assert_eq!(lossy.admitted().await, [lost[0].1, new[0].1], "{name}");
     }
 }
 
 #[tokio::test]
-async fn whoever_joined_again_without_their_token_has_one_place_and_it_is_the_old_one() {
-    for frail in Frail::both().await {
-        let name = frail.name;
-        let old = frail.join(&users(2), START).await;
-        frail.lose_everything().await;
-        frail.open(START + 1000).await;
-        let new = frail.join(&[user("user-0")], START + 1000).await;
-        assert_eq!(frail.standings(&old[..1], START + 1000).await, [waiting(1)], "{name}");
-        let replaced = Standing::Ended(EndReason::Replaced);
-        assert_eq!(frail.standings(&new, START + 1000).await, [replaced], "{name}");
-        let again = frail.join(&[user("user-0")], START + 1000).await;
+async fn a_user_who_joined_again_without_their_token_has_only_the_old_ticket() {
+    for lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let old = lossy.join(&users(2), START).await;
+        lossy.lose_everything().await;
+        lossy.open(START + 1000).await;
+        let new = lossy.join(&[user("user-0")], START + 1000).await;
+        assert_eq!(lossy.ticket_states(&old[..1], START + 1000).await, [waiting(1)], "{name}");
+        let replaced = TicketState::Ended(EndReason::Replaced);
+        assert_eq!(lossy.ticket_states(&new, START + 1000).await, [replaced], "{name}");
+        let again = lossy.join(&[user("user-0")], START + 1000).await;
         assert_eq!(again, old[..1], "{name}");
-        assert_eq!(frail.standings(&old[1..], START + 1000).await, [waiting(2)], "{name}");
+        assert_eq!(lossy.ticket_states(&old[1..], START + 1000).await, [waiting(2)], "{name}");
     }
 }
 
 #[tokio::test]
-async fn what_ended_since_or_was_sent_away_or_comes_too_late_stays_away() {
-    for frail in Frail::both().await {
-        let name = frail.name;
-        let old = frail.join(&users(4), START).await;
-        frail.lose_everything().await;
+async fn ended_reset_and_late_tickets_are_not_reclaimed() {
+    for lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let old = lossy.join(&users(4), START).await;
+        lossy.lose_everything().await;
         let later = START + 1000;
-        frail.open(later).await;
-        // Who leaves while nobody knows them has left, and so has a completed order.
-        let left = frail.store.leave(&concert(), &old[0].0, old[0].1, later).await.unwrap();
-        assert_eq!(left, Closing::Done, "{name}");
+        lossy.open(later).await;
+        // A lost ticket can be left, and a lost entry completed.
+        let left = lossy.store.leave(&concert(), &old[0].0, old[0].1, later).await.unwrap();
+        assert_eq!(left, EndOutcome::Ended, "{name}");
         let ((user, number), id) = (&old[1], concert());
-        let done = frail.store.complete(&id, user, *number, EndReason::Completed, later);
-        assert_eq!(done.await.unwrap(), Closing::Done, "{name}");
-        let ends = [EndReason::Left, EndReason::Completed].map(Standing::Ended);
-        assert_eq!(frail.standings(&old[..2], later).await, ends, "{name}");
-        let too_late = later + TAKE_BACK_MS;
-        assert_eq!(frail.standings(&old[2..3], too_late).await, [Standing::Restarted], "{name}");
-        assert_eq!(frail.standings(&old[2..3], too_late - 1).await, [waiting(1)], "{name}");
-        frail.store.reset(&concert(), later).await.unwrap();
-        let away = [Standing::Restarted; 2];
-        assert_eq!(frail.standings(&old[2..], later).await, away, "{name}: a reset counts");
+        let done = lossy.store.complete(&id, user, *number, EndReason::Completed, later);
+        assert_eq!(done.await.unwrap(), EndOutcome::Ended, "{name}");
+        let ends = [EndReason::Left, EndReason::Completed].map(TicketState::Ended);
+        assert_eq!(lossy.ticket_states(&old[..2], later).await, ends, "{name}");
+        let too_late = later + RECLAIM_WINDOW_MS;
+        assert_eq!(
+            lossy.ticket_states(&old[2..3], too_late).await,
+            [TicketState::Restarted],
+            "{name}"
+        );
+        assert_eq!(lossy.ticket_states(&old[2..3], too_late - 1).await, [waiting(1)], "{name}");
+        lossy.store.reset(&concert(), later).await.unwrap();
+        let away = [TicketState::Restarted; 2];
+        assert_eq!(lossy.ticket_states(&old[2..], later).await, away, "{name}: a reset counts");
     }
 }
 
 #[tokio::test]
-async fn a_pass_is_proof_that_somebody_was_let_in() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        let old = frail.join(&users(3), START).await;
-        frail.cut_off_replica().await;
-        let epoch = frail.store.begin_term(0).await.unwrap();
-        assert_eq!(frail.admit(epoch, 1, START).await, 1, "{name}");
-        frail.fail_over().await;
-        // The replica has them in the line; after losing everything they are nowhere.
+async fn a_pass_proves_an_admission_that_the_store_lost() {
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let old = lossy.join(&users(3), START).await;
+        lossy.stop_replication().await;
+        let epoch = lossy.store.begin_term(0).await.unwrap();
+        assert_eq!(lossy.admit(epoch, 1, START).await, 1, "{name}");
+        lossy.fail_over().await;
+        // On the replica the ticket waits; after the complete loss it is unknown.
         let (user, number) = old[0].clone();
-        let entry = Reentry { user, number, at: START, expires_at: START + 600_000 };
-        let inside = Standing::At(Place::Entered { at: START, expires_at: START + 600_000 });
+        let entry = EntryProof { user, number, at: START, expires_at: START + 600_000 };
+        let entry_state = TicketState::Live(LiveState::Entered {
+            admitted_at: START,
+            expires_at: START + 600_000,
+        });
         let now = START + 5000;
-        assert_eq!(frail.store.reenter(&concert(), &entry, now).await.unwrap(), inside, "{name}");
-        assert_eq!(frail.standings(&old[1..2], now).await, [waiting(1)], "{name}");
-        frail.lose_everything().await;
-        frail.open(now).await;
-        assert_eq!(frail.store.reenter(&concert(), &entry, now).await.unwrap(), inside, "{name}");
-        assert_eq!(frail.standings(&old[..1], now).await, [inside], "{name}");
-        assert_eq!(frail.let_in().await, [old[0].1], "{name}: told again, with the same id");
+        assert_eq!(
+            lossy.store.restore_entry(&concert(), &entry, now).await.unwrap(),
+            entry_state,
+            "{name}"
+        );
+        assert_eq!(lossy.ticket_states(&old[1..2], now).await, [waiting(1)], "{name}");
+        lossy.lose_everything().await;
+        lossy.open(now).await;
+        assert_eq!(
+            lossy.store.restore_entry(&concert(), &entry, now).await.unwrap(),
+            entry_state,
+            "{name}"
+        );
+        assert_eq!(lossy.ticket_states(&old[..1], now).await, [entry_state], "{name}");
+        assert_eq!(lossy.admitted().await, [old[0].1], "{name}: published again with the same id");
 
-        let left = frail.store.leave(&concert(), &entry.user, number, now).await.unwrap();
-        assert_eq!(left, Closing::Done, "{name}");
-        let again = frail.store.reenter(&concert(), &entry, now).await.unwrap();
-        assert_eq!(again, Standing::Ended(EndReason::Left), "{name}: an end is an end");
+        let left = lossy.store.leave(&concert(), &entry.user, number, now).await.unwrap();
+        assert_eq!(left, EndOutcome::Ended, "{name}");
+        let again = lossy.store.restore_entry(&concert(), &entry, now).await.unwrap();
+        assert_eq!(
+            again,
+            TicketState::Ended(EndReason::Left),
+            "{name}: an ended ticket stays ended"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_ticket_that_a_replica_never_heard_of_can_be_ended() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        frail.cut_off_replica().await;
-        let old = frail.join(&users(2), START).await;
-        frail.fail_over().await;
+async fn a_ticket_that_the_replica_never_received_can_be_ended() {
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        lossy.stop_replication().await;
+        let old = lossy.join(&users(2), START).await;
+        lossy.fail_over().await;
         let (id, now) = (concert(), START + 1000);
-        let done = frail.store.complete(&id, &old[0].0, old[0].1, EndReason::Completed, now).await;
-        assert_eq!(done.unwrap(), Closing::Done, "{name}");
-        let standings = frail.standings(&old, now).await;
-        let expected = [Standing::Ended(EndReason::Completed), waiting(1)];
-        assert_eq!(standings, expected, "{name}: and is not put back");
+        let done = lossy.store.complete(&id, &old[0].0, old[0].1, EndReason::Completed, now).await;
+        assert_eq!(done.unwrap(), EndOutcome::Ended, "{name}");
+        let ticket_states = lossy.ticket_states(&old, now).await;
+        let expected = [TicketState::Ended(EndReason::Completed), waiting(1)];
+        assert_eq!(ticket_states, expected, "{name}: not reclaimed");
     }
 }
 
 #[tokio::test]
-async fn a_ticket_of_a_lost_item_is_not_said_to_have_ended() {
-    for frail in Frail::both().await {
-        let old = frail.join(&users(2), START).await;
-        frail.lose_everything().await;
+async fn a_ticket_of_a_lost_item_is_not_reported_as_ended() {
+    for lossy in LossyStore::both().await {
+        let old = lossy.join(&users(2), START).await;
+        lossy.lose_everything().await;
         let (id, now, reason) = (concert(), START + 1000, EndReason::Completed);
-        let done = frail.store.complete(&id, &old[0].0, old[0].1, reason, now).await;
-        assert_eq!(done.unwrap(), Closing::Forgotten, "{}", frail.name);
-        let left = frail.store.leave(&id, &old[1].0, old[1].1, now).await;
-        assert_eq!(left.unwrap(), Closing::Forgotten, "{}", frail.name);
+        let done = lossy.store.complete(&id, &old[0].0, old[0].1, reason, now).await;
+        assert_eq!(done.unwrap(), EndOutcome::ItemUnknown, "{}", lossy.name);
+        let left = lossy.store.leave(&id, &old[1].0, old[1].1, now).await;
+        assert_eq!(left.unwrap(), EndOutcome::ItemUnknown, "{}", lossy.name);
     }
 }
 
 #[tokio::test]
 async fn a_loss_while_a_line_recovers_renews_the_hold() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        let old = frail.join(&users(3), START).await;
-        frail.lose_everything().await;
-        let epoch = frail.open(START).await;
-        assert_eq!(frail.standings(&old[2..], START).await, [waiting(1)], "{name}");
-        frail.cut_off_replica().await;
-        assert_eq!(frail.standings(&old[1..2], START).await, [waiting(1)], "{name}");
-        frail.fail_over().await;
-        // The leader notices another server; whom the replica did not hear of may ask later.
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        let old = lossy.join(&users(3), START).await;
+        lossy.lose_everything().await;
+        let epoch = lossy.open(START).await;
+        assert_eq!(lossy.ticket_states(&old[2..], START).await, [waiting(1)], "{name}");
+        lossy.stop_replication().await;
+        assert_eq!(lossy.ticket_states(&old[1..2], START).await, [waiting(1)], "{name}");
+        lossy.fail_over().await;
+        // The leader detects another server; users whose reclaim the replica did not receive may poll later.
         let noticed = START + RECOVERY_HOLD_MS - 1;
-        frail.store.expire(epoch, &concert(), noticed).await.unwrap();
-        assert_eq!(frail.admit(epoch, 9, noticed + 1).await, 0, "{name}: held anew");
-        assert_eq!(frail.standings(&old[1..2], noticed + 2).await, [waiting(1)], "{name}");
-        assert_eq!(frail.admit(epoch, 9, noticed + RECOVERY_HOLD_MS).await, 2, "{name}");
+        lossy.store.expire(epoch, &concert(), noticed).await.unwrap();
+        assert_eq!(lossy.admit(epoch, 9, noticed + 1).await, 0, "{name}: held again");
+        assert_eq!(lossy.ticket_states(&old[1..2], noticed + 2).await, [waiting(1)], "{name}");
+        assert_eq!(lossy.admit(epoch, 9, noticed + RECOVERY_HOLD_MS).await, 2, "{name}");
     }
 }
 
 #[tokio::test]
-async fn what_was_read_of_a_log_before_a_fail_over_is_read_again() {
-    for mut frail in Frail::both().await {
-        let name = frail.name;
-        frail.store.begin_catalogue("items/0").await.unwrap();
-        assert!(frail.store.end_catalogue("items/0").await.unwrap(), "{name}");
-        frail.cut_off_replica().await;
-        frail.fail_over().await;
-        let store = &frail.store;
-        assert_eq!(store.catalogue("items/0").await.unwrap(), Catalogue::Unread, "{name}");
-        assert!(!store.end_catalogue("items/0").await.unwrap(), "{name}: nobody has begun");
-        store.begin_catalogue("items/0").await.unwrap();
-        assert_eq!(store.catalogue("items/0").await.unwrap(), Catalogue::Reading, "{name}");
-        assert!(store.end_catalogue("items/0").await.unwrap(), "{name}");
-        assert_eq!(store.catalogue("items/0").await.unwrap(), Catalogue::Read, "{name}");
+async fn a_log_that_was_read_before_a_fail_over_is_replayed() {
+    for mut lossy in LossyStore::both().await {
+        let name = lossy.name;
+        lossy.store.begin_replay("items/0").await.unwrap();
+        assert!(lossy.store.complete_replay("items/0").await.unwrap(), "{name}");
+        lossy.stop_replication().await;
+        lossy.fail_over().await;
+        let store = &lossy.store;
+        assert_eq!(store.replay_state("items/0").await.unwrap(), ReplayState::NotStarted, "{name}");
+        assert!(!store.complete_replay("items/0").await.unwrap(), "{name}: no replay has begun");
+        store.begin_replay("items/0").await.unwrap();
+        assert_eq!(store.replay_state("items/0").await.unwrap(), ReplayState::InProgress, "{name}");
+        assert!(store.complete_replay("items/0").await.unwrap(), "{name}");
+        assert_eq!(store.replay_state("items/0").await.unwrap(), ReplayState::Complete, "{name}");
     }
 }
 
 #[tokio::test]
-async fn who_leads_right_after_a_loss_has_an_epoch_of_their_own() {
-    let Some(server) = daegi_testkit::redis_or_loud().await else { return };
-    let setup = Setup::One(server);
-    let (before, after) = (setup.store().await, setup.store().await);
+async fn a_term_that_begins_after_a_loss_has_a_new_epoch() {
+    let Some(server) = daegi_testkit::redis_or_skip().await else { return };
+    let topology = Topology::One(server);
+    let (before, after) = (topology.store().await, topology.store().await);
     let old = before.begin_term(START).await.unwrap();
-    setup.flush().await;
-    // Another process, which has never heard of that term.
+    topology.flush().await;
+    // Another process, which has not seen that term.
     assert!(after.begin_term(START + 1).await.unwrap() > old);
 }

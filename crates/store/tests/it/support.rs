@@ -1,10 +1,12 @@
-//! What several suites share.
+//! Fixtures that several suites share.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, UserId};
-use daegi_store::{MemoryStore, RedisStore, SharedStore};
+use daegi_domain::{ItemChange, ItemId, ItemName, Number, Policy, Settings, UserId};
+use daegi_store::{
+    Epoch, JoinOutcome, LiveState, MemoryStore, RedisStore, SharedStore, TicketState,
+};
 use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 
 pub(crate) const PARTITIONS: u16 = 4;
@@ -12,19 +14,19 @@ pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 3, tick_ms
 /// A Friday at eight.
 pub(crate) const START: u64 = 1_794_600_000_000;
 
-/// One of the ways people run Redis.
-pub(crate) enum Setup {
+/// How Redis is deployed.
+pub(crate) enum Topology {
     One(Redis),
     Sentinel(RedisSentinel),
     Cluster(RedisCluster),
 }
 
 thread_local! {
-    /// Where [`both`] finds its only store, for a suite that runs again on another set-up.
-    static ELSEWHERE: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The URL of the only store of [`both`], while a suite runs again on another topology.
+    static OTHER_URL: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-impl Setup {
+impl Topology {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::One(redis) => redis.url(),
@@ -33,27 +35,27 @@ impl Setup {
         }
     }
 
-    /// Forgets everything.
+    /// Deletes all data.
     pub(crate) async fn flush(&self) {
         match self {
-            Self::One(redis) => redis.ask::<()>(&["FLUSHALL"]).await.unwrap(),
+            Self::One(redis) => redis.command::<()>(&["FLUSHALL"]).await.unwrap(),
             Self::Sentinel(redis) => redis.flush().await.unwrap(),
             Self::Cluster(redis) => redis.flush().await.unwrap(),
         }
     }
 
-    /// Keeps a copy of everything, as a replica does that gets nothing from now on. False where
-    /// there is no room for one.
+    /// Copies all data, like a replica that receives nothing from now on. Returns `false` if the topology
+    /// has no second database.
     pub(crate) async fn replicate(&self) -> bool {
         let Self::One(redis) = self else { return false };
         let copy = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
             for _, key in ipairs(redis.call('KEYS', '*')) do \
             redis.call('COPY', key, key, 'DB', 1) end";
-        redis.ask::<()>(&["EVAL", copy, "0"]).await.unwrap();
+        redis.command::<()>(&["EVAL", copy, "0"]).await.unwrap();
         true
     }
 
-    /// Goes on with that copy, which another server has written.
+    /// Continues with that copy, as if another server had written it.
     pub(crate) async fn fail_over(&self) {
         let Self::One(redis) = self else { return };
         let by_another = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
@@ -62,8 +64,8 @@ impl Setup {
             for _, key in ipairs(redis.call('KEYS', '*:catalogues')) do \
             for _, log in ipairs(redis.call('HKEYS', key)) do \
             redis.call('HSET', key, log, 'read:another') end end";
-        redis.ask::<()>(&["SWAPDB", "0", "1"]).await.unwrap();
-        redis.ask::<()>(&["EVAL", by_another, "0"]).await.unwrap();
+        redis.command::<()>(&["SWAPDB", "0", "1"]).await.unwrap();
+        redis.command::<()>(&["EVAL", by_another, "0"]).await.unwrap();
     }
 
     pub(crate) async fn store(&self) -> SharedStore {
@@ -71,22 +73,22 @@ impl Setup {
     }
 }
 
-/// Runs a test again on another set-up; its [`both`] is this one store.
-pub(crate) fn again_at(url: &str, test: fn()) {
-    ELSEWHERE.set(Some(url.to_owned()));
+/// Runs a test again with the store at `url` as the only one of [`both`].
+pub(crate) fn run_again_at(url: &str, test: fn()) {
+    OTHER_URL.set(Some(url.to_owned()));
     test();
-    ELSEWHERE.set(None);
+    OTHER_URL.set(None);
 }
 
-/// Both stores, each under its name; the server lives as long as the answer.
+/// Both stores with their names. The server stops when the second value is dropped.
 pub(crate) async fn both() -> (Vec<(&'static str, SharedStore)>, Option<Redis>) {
-    if let Some(url) = ELSEWHERE.with_borrow(Clone::clone) {
+    if let Some(url) = OTHER_URL.with_borrow(Clone::clone) {
         let store = RedisStore::open(&url, PARTITIONS, SETTINGS).await.unwrap();
         return (vec![("elsewhere", Arc::new(store))], None);
     }
     let memory: SharedStore = Arc::new(MemoryStore::new(PARTITIONS, SETTINGS));
     let mut stores = vec![("memory", memory)];
-    let server = daegi_testkit::redis_or_loud().await;
+    let server = daegi_testkit::redis_or_skip().await;
     if let Some(server) = &server {
         let redis = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
         stores.push(("redis", Arc::new(redis)));
@@ -106,7 +108,7 @@ pub(crate) fn users(count: usize) -> Vec<UserId> {
     (0..count).map(|index| user(&format!("user-{index}"))).collect()
 }
 
-/// An open item with plenty of stock.
+/// An enabled item with a stock that no test uses up.
 pub(crate) fn change(id: &str, policy: Policy) -> ItemChange {
     ItemChange {
         id: item(id),
@@ -116,4 +118,23 @@ pub(crate) fn change(id: &str, policy: Policy) -> ItemChange {
         version: None,
         policy: Some(policy),
     }
+}
+
+/// Creates the item `concert` and begins a term.
+pub(crate) async fn open_concert(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
+    store.put_item(&change("concert", policy), START).await.unwrap();
+    (item("concert"), store.begin_term(0).await.unwrap())
+}
+
+/// Joins one user and returns the number of their ticket.
+pub(crate) async fn join_number(store: &SharedStore, id: &ItemId, who: &str, now: u64) -> Number {
+    match store.join(id, &[user(who)], &SETTINGS, now).await.unwrap()[0] {
+        JoinOutcome::Ticket { number, .. } => number,
+        JoinOutcome::Refused(refusal) => panic!("{who} was refused: {refusal:?}"),
+    }
+}
+
+/// The state of a waiting ticket.
+pub(crate) fn waiting(position: u64) -> TicketState {
+    TicketState::Live(LiveState::Waiting { position })
 }

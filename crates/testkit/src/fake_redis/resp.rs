@@ -1,11 +1,12 @@
-//! As much of the Redis protocol as a fake and a proxy need: commands in, a bulk string out.
+//! The part of the Redis protocol that fake and proxy need: reading commands, writing a bulk
+//! string.
 
 use std::io::{self, ErrorKind};
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-/// The next command as its words, or `None` when the client has gone. Commands are arrays of bulk
-/// strings: `*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n`.
+/// Returns the next command as its words, or `None` if the client has disconnected. Commands are
+/// arrays of bulk strings: `*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n`.
 pub(super) async fn read_command<R>(reader: &mut R) -> io::Result<Option<Vec<String>>>
 where
     R: AsyncBufRead + Unpin,
@@ -21,7 +22,7 @@ where
     Ok(Some(words))
 }
 
-/// The next command as the bytes it came in, or `None` when the client has gone.
+/// Returns the bytes of the next command, or `None` if the client has disconnected.
 pub(crate) async fn read_frame<R>(reader: &mut R) -> io::Result<Option<Vec<u8>>>
 where
     R: AsyncBufRead + Unpin,
@@ -40,7 +41,7 @@ where
     Ok(Some(frame))
 }
 
-/// A bulk string.
+/// Encodes a bulk string.
 pub(super) fn bulk(text: &str) -> String {
     format!("${}\r\n{text}\r\n", text.len())
 }

@@ -1,4 +1,4 @@
-//! Topics of a test's own on a broker that it shares with others.
+//! Topics of one test on a shared broker.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::eventually;
 
 const PARTITIONS: i32 = 4;
 
-/// How long a broker that is busy with other tests may take.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// Timeout of admin calls on a busy broker.
+const ADMIN_TIMEOUT: Duration = Duration::from_secs(60);
 
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 type Admin = AdminClient<DefaultClientContext>;
 
 impl Kafka {
-    /// Creates daegi's topics and their dead letters under names that no other call gets, and
-    /// returns when all of them can be written. Whoever subscribes later finds them there.
+    /// Creates daegi's topics and their dead-letter topics under unique names, and returns when all
+    /// of them can be written.
     ///
     /// # Errors
-    /// If the broker refuses.
-    pub async fn own_topics(&self) -> anyhow::Result<Topics> {
+    /// If the broker rejects the call.
+    pub async fn create_topics(&self) -> anyhow::Result<Topics> {
         let topics = named(TAKEN.fetch_add(1, Ordering::Relaxed))?;
         let admin = self.admin()?;
-        let dead_letters = Topic::IN.map(|topic| topics.dead_letters(topic));
+        let dead_letters = Topic::INBOUND.map(|topic| topics.dead_letter_name(topic));
         let names: Vec<&str> = Topic::ALL
             .map(|topic| topics.name(topic))
             .into_iter()
@@ -40,23 +40,23 @@ impl Kafka {
             .collect();
         create(&admin, &names, topics.name(Topic::ItemChanged)).await?;
         let admin = &admin;
-        eventually(DEADLINE, "every partition has a leader", async || {
+        eventually(ADMIN_TIMEOUT, "every partition has a leader", async || {
             names.iter().all(|name| is_led(admin, name))
         })
         .await;
         Ok(topics)
     }
 
-    /// Sets the largest batch that a topic accepts (`max.message.bytes`). One byte makes it impossible
-    /// to write.
+    /// Sets the largest batch that a topic accepts (`max.message.bytes`). One byte prevents all
+    /// writes.
     ///
     /// # Errors
-    /// If the broker refuses.
+    /// If the broker rejects the call.
     pub async fn limit_topic(&self, topic: &str, bytes: u32) -> anyhow::Result<()> {
         let bytes = bytes.to_string();
         let limit =
             AlterConfig::new(ResourceSpecifier::Topic(topic)).set("max.message.bytes", &bytes);
-        let options = AdminOptions::new().request_timeout(Some(DEADLINE));
+        let options = AdminOptions::new().request_timeout(Some(ADMIN_TIMEOUT));
         for altered in self.admin()?.alter_configs([&limit], &options).await? {
             altered.map_err(|(_, code)| anyhow::anyhow!("{topic} was not limited: {code}"))?;
         }
@@ -71,7 +71,7 @@ impl Kafka {
 fn named(place: u32) -> anyhow::Result<Topics> {
     let name = |topic: Topic| TopicName::parse(&format!("t{place}.{topic}"));
     let names = Topic::ALL.map(|topic| name(topic).map(|name| (topic, name)));
-    Ok(Topics::renamed(names.into_iter().collect::<Result<Vec<_>, _>>()?)?)
+    Ok(Topics::with_names(names.into_iter().collect::<Result<Vec<_>, _>>()?)?)
 }
 
 async fn create(admin: &Admin, names: &[&str], compacted: &str) -> anyhow::Result<()> {
@@ -81,7 +81,7 @@ async fn create(admin: &Admin, names: &[&str], compacted: &str) -> anyhow::Resul
         topic.set("cleanup.policy", if *name == compacted { "compact" } else { "delete" })
     });
     let topics: Vec<_> = topics.collect();
-    let options = AdminOptions::new().request_timeout(Some(DEADLINE));
+    let options = AdminOptions::new().request_timeout(Some(ADMIN_TIMEOUT));
     for created in admin.create_topics(&topics, &options).await.context("no topics")? {
         if let Err((name, code)) = created {
             bail!("{name} was not created: {code}");
@@ -91,7 +91,7 @@ async fn create(admin: &Admin, names: &[&str], compacted: &str) -> anyhow::Resul
 }
 
 fn is_led(admin: &Admin, name: &str) -> bool {
-    let metadata = admin.inner().fetch_metadata(Some(name), DEADLINE);
+    let metadata = admin.inner().fetch_metadata(Some(name), ADMIN_TIMEOUT);
     metadata.is_ok_and(|metadata| {
         let mut partitions = metadata.topics().iter().flat_map(|topic| topic.partitions());
         partitions.all(|partition| partition.leader() >= 0)

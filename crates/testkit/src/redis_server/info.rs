@@ -1,15 +1,15 @@
-//! Reading the answers of `INFO`.
+//! Parses replies of `INFO`.
 
 use std::collections::HashMap;
 
-/// The value of a field such as `process_id:42`.
+/// Returns the value of a field such as `process_id:42`.
 pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let mut values = pairs.filter_map(|(key, value)| (key == name).then_some(value.trim()));
     values.next()
 }
 
-/// Calls by command, from lines such as `cmdstat_get:calls=3,usec=9,…`.
+/// Returns calls by command, from lines such as `cmdstat_get:calls=3,usec=9,…`.
 pub(super) fn calls(text: &str) -> HashMap<String, u64> {
     text.lines().filter_map(call).collect()
 }

@@ -1,26 +1,26 @@
-//! What a `redis-server` is started as.
+//! The command line of a `redis-server`.
 
 use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// The role of a server, with what has to be known before it starts.
+/// The role of a server and its options.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// Keeps lines, with these options beside the usual ones.
+    /// A data server with these additional options.
     Server(Vec<String>),
-    /// Watches a service; the text is the file it keeps its memory in.
+    /// A sentinel with this configuration file.
     Sentinel(String),
 }
 
 impl Kind {
-    /// What it knows passes with it.
-    pub(super) fn passing() -> Self {
+    /// Loses its data when it stops.
+    pub(super) fn ephemeral() -> Self {
         Self::with(&["--appendonly", "no"])
     }
 
-    /// Has lost nothing when it comes back: everything is written before it is answered, which is
-    /// enough for a process that is killed. A disk is waited for only against power cuts.
+    /// Keeps its data over a restart: everything is written before the reply, which suffices if the
+    /// process is killed. An fsync is needed only for power cuts.
     pub(super) fn durable() -> Self {
         Self::with(&["--appendonly", "yes", "--appendfsync", "no"])
     }

@@ -5,25 +5,25 @@ use std::collections::HashMap;
 use anyhow::Context;
 
 use super::kind::Kind;
-use super::{ACQUAINTED, Redis, in_pairs_again, loud};
-use crate::patience::eventually;
+use super::{CLUSTER_READY_TIMEOUT, Redis, restart_stopped, started_or_skip};
+use crate::eventually::eventually;
 
-/// What the sentinels call their master.
+/// The service name of the sentinels.
 const SERVICE: &str = "daegi";
 
-/// Two servers and three sentinels, all of them gone with the value.
+/// Two servers and three sentinels, stopped with the value.
 #[derive(Debug)]
 pub struct RedisSentinel {
     servers: Vec<Redis>,
     sentinels: Vec<Redis>,
 }
 
-/// A master with a replica and sentinels, or `None` as [`super::redis_or_loud`].
+/// Starts a master with a replica and sentinels, or returns `None` as [`super::redis_or_skip`].
 ///
 /// # Panics
-/// As [`super::redis_or_loud`].
-pub async fn redis_sentinel_or_loud() -> Option<RedisSentinel> {
-    loud(RedisSentinel::start().await)
+/// As [`super::redis_or_skip`].
+pub async fn redis_sentinel_or_skip() -> Option<RedisSentinel> {
+    started_or_skip(RedisSentinel::start().await)
 }
 
 impl RedisSentinel {
@@ -36,8 +36,8 @@ impl RedisSentinel {
         let follow = ["--replicaof", &format!("127.0.0.1 {}", master.port())];
         let options = ["--appendonly", "yes", "--appendfsync", "no"];
         let replica = Redis::launched(Kind::with(&[options.as_slice(), &follow].concat())).await?;
-        eventually(ACQUAINTED, "the replica follows", || async {
-            let info: String = replica.ask(&["INFO", "replication"]).await.unwrap_or_default();
+        eventually(CLUSTER_READY_TIMEOUT, "the replica follows", || async {
+            let info: String = replica.command(&["INFO", "replication"]).await.unwrap_or_default();
             info.contains("master_link_status:up")
         })
         .await;
@@ -47,11 +47,11 @@ impl RedisSentinel {
             sentinels.push(Redis::launched(Kind::Sentinel(text.clone())).await?);
         }
         let started = Self { servers: vec![master, replica], sentinels };
-        started.settled().await;
+        started.wait_until_ready().await;
         Ok(started)
     }
 
-    /// The address for daegi.
+    /// Returns the address for daegi.
     #[must_use]
     pub fn url(&self) -> String {
         let hosts: Vec<_> =
@@ -59,35 +59,35 @@ impl RedisSentinel {
         format!("redis+sentinel://{}/{SERVICE}", hosts.join(","))
     }
 
-    /// The server the sentinels call the master now.
+    /// Returns the current master.
     ///
     /// # Errors
-    /// If no sentinel answers.
+    /// If no sentinel replies.
     pub async fn master(&mut self) -> anyhow::Result<&mut Redis> {
-        let named = self.named().await.context("no sentinel answers")?;
+        let port = self.master_port().await.context("no sentinel replies")?;
         self.servers
             .iter_mut()
-            .find(|server| server.port() == named)
-            .context("a stranger is master")
+            .find(|server| server.port() == port)
+            .context("an unknown server is master")
     }
 
-    /// Starts servers that were stopped, and waits until a fail-over would work again.
+    /// Restarts stopped servers, and waits until a fail-over would work again.
     ///
     /// # Errors
     /// If one does not start.
     pub async fn start_again(&mut self) -> anyhow::Result<()> {
-        in_pairs_again(&mut self.servers).await?;
-        self.settled().await;
+        restart_stopped(&mut self.servers).await?;
+        self.wait_until_ready().await;
         Ok(())
     }
 
-    /// One of those that watch.
+    /// Returns the first sentinel.
     #[must_use]
     pub fn sentinel(&self) -> &Redis {
         &self.sentinels[0]
     }
 
-    /// Lets paused servers go on.
+    /// Continues paused servers.
     pub fn resume_all(&self) {
         for server in &self.servers {
             // Fails only for one that does not run.
@@ -95,20 +95,20 @@ impl RedisSentinel {
         }
     }
 
-    /// Forgets everything.
+    /// Deletes all data.
     ///
     /// # Errors
-    /// If the master does not answer.
+    /// If the master does not reply.
     pub async fn flush(&self) -> anyhow::Result<()> {
-        let named = self.named().await.context("no sentinel answers")?;
-        let master = self.servers.iter().find(|server| server.port() == named);
-        Ok(master.context("a stranger is master")?.ask(&["FLUSHALL"]).await?)
+        let port = self.master_port().await.context("no sentinel replies")?;
+        let master = self.servers.iter().find(|server| server.port() == port);
+        Ok(master.context("an unknown server is master")?.command(&["FLUSHALL"]).await?)
     }
 
     /// Waits until a fail-over would work: every sentinel knows the others and the replica.
-    async fn settled(&self) {
+    async fn wait_until_ready(&self) {
         for sentinel in &self.sentinels {
-            eventually(ACQUAINTED, "the sentinels know each other", || async {
+            eventually(CLUSTER_READY_TIMEOUT, "the sentinels know each other", || async {
                 let view = view(sentinel).await.unwrap_or_default();
                 let counts =
                     ["num-slaves", "num-other-sentinels"].map(|name| view.get(name).cloned());
@@ -118,7 +118,7 @@ impl RedisSentinel {
         }
     }
 
-    async fn named(&self) -> Option<u16> {
+    async fn master_port(&self) -> Option<u16> {
         for sentinel in &self.sentinels {
             if let Ok(view) = view(sentinel).await {
                 return view.get("port")?.parse().ok();
@@ -129,11 +129,11 @@ impl RedisSentinel {
 }
 
 async fn view(sentinel: &Redis) -> redis::RedisResult<HashMap<String, String>> {
-    sentinel.ask(&["SENTINEL", "MASTER", SERVICE]).await
+    sentinel.command(&["SENTINEL", "MASTER", SERVICE]).await
 }
 
-/// Quick to notice, so that tests need not wait for what production gives more time. Between two
-/// fail-overs sentinels rest for twice the time that one may take.
+/// Shorter timeouts than in production, so that tests need not wait. Between two fail-overs
+/// sentinels wait for twice the fail-over timeout.
 fn settings(master: u16) -> String {
     format!(
         "sentinel monitor {SERVICE} 127.0.0.1 {master} 2\n\

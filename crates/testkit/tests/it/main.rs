@@ -1,4 +1,4 @@
-//! The test kit tested: a real Redis through an outage, with others, a fake one, and a real Kafka.
+//! Tests of the test kit: real and fake Redis servers, proxies, and a real Kafka.
 
 mod kafka;
 mod redis_setups;
@@ -6,13 +6,13 @@ mod redis_setups;
 use std::time::Duration;
 
 use daegi_testkit::{
-    Cable, Condition, FakeRedis, durable_redis_or_loud, eventually, redis_or_loud,
+    FakeRedis, FaultProxy, LinkFault, durable_redis_or_skip, eventually, redis_or_skip,
 };
 use redis::AsyncCommands;
 
 #[tokio::test]
 async fn a_redis_is_empty_counts_its_commands_and_survives_an_outage_on_its_port() {
-    let Some(mut redis) = redis_or_loud().await else {
+    let Some(mut redis) = redis_or_skip().await else {
         return;
     };
     let mut connection = redis.connection().await.unwrap();
@@ -32,7 +32,7 @@ async fn a_redis_is_empty_counts_its_commands_and_survives_an_outage_on_its_port
 
 #[tokio::test]
 async fn a_durable_redis_has_lost_nothing_after_an_outage() {
-    let Some(mut redis) = durable_redis_or_loud().await else {
+    let Some(mut redis) = durable_redis_or_skip().await else {
         return;
     };
     let mut connection = redis.connection().await.unwrap();
@@ -48,7 +48,7 @@ async fn a_durable_redis_has_lost_nothing_after_an_outage() {
 
 #[tokio::test]
 async fn two_redis_servers_do_not_share_anything() {
-    let (Some(one), Some(other)) = (redis_or_loud().await, redis_or_loud().await) else {
+    let (Some(one), Some(other)) = (redis_or_skip().await, redis_or_skip().await) else {
         return;
     };
     let _: () = one.connection().await.unwrap().set("place", 1).await.unwrap();
@@ -58,7 +58,7 @@ async fn two_redis_servers_do_not_share_anything() {
 
 #[tokio::test]
 async fn a_dropped_redis_is_gone() {
-    let Some(redis) = redis_or_loud().await else {
+    let Some(redis) = redis_or_skip().await else {
         return;
     };
     let address = ("127.0.0.1", redis.port());
@@ -70,7 +70,7 @@ async fn a_dropped_redis_is_gone() {
 }
 
 #[tokio::test]
-async fn a_fake_redis_has_the_version_it_is_told() {
+async fn a_fake_redis_reports_its_version() {
     let fake = FakeRedis::start("5.0.14").await.unwrap();
     let client = redis::Client::open(fake.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
@@ -84,39 +84,39 @@ async fn a_fake_redis_has_the_version_it_is_told() {
 }
 
 #[tokio::test]
-async fn a_cable_delivers_late_what_it_held_back_and_nothing_once_it_is_cut() {
-    let Some(redis) = redis_or_loud().await else {
+async fn a_fault_proxy_delivers_held_bytes_late_and_nothing_after_a_reset() {
+    let Some(redis) = redis_or_skip().await else {
         return;
     };
-    let cable = Cable::to(redis.port()).await.unwrap();
-    let client = redis::Client::open(("127.0.0.1", cable.port())).unwrap();
+    let proxy = FaultProxy::start(redis.port()).await.unwrap();
+    let client = redis::Client::open(("127.0.0.1", proxy.port())).unwrap();
     let mut far = client.get_multiplexed_async_connection().await.unwrap();
     let soon = Duration::from_secs(10);
-    let place = async || redis.ask::<Option<u32>>(&["GET", "place"]).await.unwrap();
+    let place = async || redis.command::<Option<u32>>(&["GET", "place"]).await.unwrap();
 
-    cable.set(Condition::Dead);
+    proxy.set_fault(LinkFault::HoldAll);
     let set = far.set::<_, _, ()>("place", 1);
     assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
     assert_eq!(place().await, None);
-    cable.set(Condition::Good);
+    proxy.set_fault(LinkFault::None);
     eventually(soon, "the late command arrives", async || place().await == Some(1)).await;
 
-    cable.set(Condition::Deaf);
+    proxy.set_fault(LinkFault::HoldReplies);
     let set = far.set::<_, _, ()>("place", 2);
     assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
-    assert_eq!(place().await, Some(2), "it was heard, though not answered");
+    assert_eq!(place().await, Some(2), "the request arrived, the reply was held");
 
-    cable.set(Condition::Snare(b"bait"));
+    proxy.set_fault(LinkFault::TrapRequest(b"bait"));
     redis::cmd("SET").arg("place").arg(2).exec_async(&mut far).await.unwrap();
     let set = far.set::<_, _, ()>("bait", 1);
     assert!(tokio::time::timeout(Duration::from_millis(200), set).await.is_err());
-    cable.caught().await;
-    assert!(!redis.ask::<bool>(&["EXISTS", "bait"]).await.unwrap());
-    cable.set(Condition::Good);
-    let bait = async || redis.ask::<bool>(&["EXISTS", "bait"]).await.unwrap();
-    eventually(soon, "what was caught arrives", bait).await;
+    proxy.trapped().await;
+    assert!(!redis.command::<bool>(&["EXISTS", "bait"]).await.unwrap());
+    proxy.set_fault(LinkFault::None);
+    let trapped = async || redis.command::<bool>(&["EXISTS", "bait"]).await.unwrap();
+    eventually(soon, "the trapped request arrives", trapped).await;
 
-    cable.set(Condition::Cut);
+    proxy.set_fault(LinkFault::Reset);
     assert!(far.set::<_, _, ()>("place", 3).await.is_err());
     assert!(client.get_multiplexed_async_connection().await.is_err());
     assert_eq!(place().await, Some(2));

@@ -3,21 +3,21 @@ import { isItem } from "./item.js";
 import { Refusal } from "./refusal.js";
 
 /**
- * A person who was let in, as their pass says. All passes of an entry have `itemId`, `userId` and `number` in common: the key
+ * An admitted user, as stated by their pass. All passes of an entry share `itemId`, `userId` and `number`: use these as the key
  * for one order per entry.
  */
 export interface Entry {
   userId: string;
   itemId: string;
-  /** The pass's own id. Another one once daegi signs with another ticket secret. */
+  /** The id of the pass. It changes when daegi's ticket secret is rotated. */
   passId: string;
-  /** Their number in the line. */
+  /** The ticket's number in the line. */
   number: number;
-  /** When the entry ends, in seconds since 1970. */
+  /** When the entry expires, in seconds since the Unix epoch. */
   expiresAt: number;
-  /** Whether the signature was checked. False only under `whenAway: "letIn"`. */
-  genuine: boolean;
-  /** The ticket's token, by which daegi knows the entry. */
+  /** Whether the signature was verified. False only with `onUnavailable: "failOpen"`. */
+  signatureVerified: boolean;
+  /** The ticket's token, which identifies the entry to daegi. */
   token: string;
 }
 
@@ -26,16 +26,16 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const USER = /^[A-Za-z0-9._~@:+-]{1,128}$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id of the key that signed a pass, by its own words. */
+/** Reads the key id from the JWT header. It is unverified. */
 export function kidOf(pass: string): string {
   const parts = pass.split(".");
   const header = parts.length === 3 ? object(parts[0]) : {};
-  // The algorithm is ours to say, never the pass's.
+  // The guard fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
   if (header["alg"] !== "EdDSA" || typeof header["kid"] !== "string") throw new Refusal("PASS_INVALID");
   return header["kid"];
 }
 
-/** The entry that a pass is proof of, to this item and now. Without a key its signature is not checked. */
+/** Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified. */
 export function entryFrom(pass: string, key: KeyObject | null, item: string, now: number, skew: number): Entry {
   if (key !== null && !isSigned(pass, key)) throw new Refusal("PASS_INVALID");
   const { iss, aud, sub, jti, num, iat, exp, nbf } = object(pass.split(".")[1]);
@@ -45,18 +45,18 @@ export function entryFrom(pass: string, key: KeyObject | null, item: string, now
   if (Math.max(iat, nbf ?? 0) > now + skew) throw new Refusal("PASS_NOT_YET_VALID");
   if (exp + skew <= now) throw new Refusal("PASS_EXPIRED");
   const token = `${sub}-${aud}-${jti}`;
-  return { userId: sub, itemId: aud, passId: jti, number: num, expiresAt: exp, genuine: key !== null, token };
+  return { userId: sub, itemId: aud, passId: jti, number: num, expiresAt: exp, signatureVerified: key !== null, token };
 }
 
 function isSigned(pass: string, key: KeyObject): boolean {
   const end = pass.lastIndexOf(".");
   const signature = pass.slice(end + 1);
-  // Node reads over characters that do not belong there.
+  // Node's decoder skips invalid characters instead of failing.
   if (!BASE64URL.test(signature)) return false;
   return verify(null, Buffer.from(pass.slice(0, end)), key, Buffer.from(signature, "base64url"));
 }
 
-/** The object that a part of a JWT is; empty if it is none. */
+/** Decodes a JSON object from a part of a JWT. Returns an empty object if there is none. */
 function object(part: string | undefined): Record<string, unknown> {
   if (part === undefined || !BASE64URL.test(part)) return {};
   try {

@@ -11,10 +11,10 @@ const FACTS = {
   ITEM_NOT_FOUND: [404, "there is no such item"],
 } as const;
 
-/** Why somebody is not let in, for programs. */
+/** Machine-readable reason of a refusal. */
 export type RefusalCode = keyof typeof FACTS;
 
-/** Somebody is not let in. */
+/** A refused request. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly status: number;
@@ -25,33 +25,33 @@ export class Refusal extends Error {
     this.status = FACTS[code][0];
   }
 
-  /** Whether waiting in line mends it. */
-  get wantsTheLine(): boolean {
+  /** Returns whether joining the line resolves the refusal. */
+  get shouldRejoin(): boolean {
     return this.status === 401 || this.status === 403;
   }
 }
 
-/** What somebody who is not let in is answered. */
-export interface Answer {
+/** The response to a refused request. */
+export interface GuardResponse {
   status: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** People are sent to the waiting page, programs get an RFC 9457 problem. */
-export function answerTo(refusal: Refusal, accept: string, waitingPage: string): Answer {
+/** Builds the response: browsers are redirected to the waiting page, other clients get an RFC 9457 problem. */
+export function toResponse(refusal: Refusal, accept: string, waitingPage: string): GuardResponse {
   const common = { "cache-control": "no-store", vary: "accept" };
-  if (accept.includes("text/html") && refusal.wantsTheLine) {
-    // 303: whatever they wanted to do, they look at the page now.
+  if (accept.includes("text/html") && refusal.shouldRejoin) {
+    // 303, so that the browser loads the page with GET whatever the request's method was.
     return { status: 303, headers: { location: waitingPage, ...common }, body: "" };
   }
   const { status, code, message: detail } = refusal;
   const problem = { type: "about:blank", title: STATUS_CODES[status], status, code, detail };
-  const body = JSON.stringify(refusal.wantsTheLine ? { ...problem, waitingPage } : problem);
+  const body = JSON.stringify(refusal.shouldRejoin ? { ...problem, waitingPage } : problem);
   return { status, headers: { "content-type": "application/problem+json", ...hint(refusal), ...common }, body };
 }
 
-/** RFC 9110 wants every 401 to say how to authenticate. */
+/** RFC 9110 requires `WWW-Authenticate` on every 401. */
 function hint({ code, status }: Refusal): Record<string, string> {
   if (code === "PASS_MISSING") return { "www-authenticate": "Bearer" };
   if (status === 401) return { "www-authenticate": 'Bearer error="invalid_token"' };

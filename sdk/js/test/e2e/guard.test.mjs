@@ -1,23 +1,23 @@
-// Shops in Express and Fastify behind a real waiting room, reached over HTTP.
+// Shops in Express and Fastify behind a real daegi, over HTTP.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import express from "express";
 import Fastify from "fastify";
-import { eventually, World } from "../../../../web/test/world.mjs";
+import { eventually, DaegiProcess } from "../../../../web/test/daegi.mjs";
 import { entryOf, Guard } from "../../build/src/guard.js";
 
-let world;
+let daegi;
 const shops = {};
 
-/** The same shop in both: a checkout, orders that complete the entry, and a page that asks online. */
+/** The same shop in both: a checkout, orders that complete the entry, and a page with an online check. */
 function inExpress(guard, online) {
   const app = express();
   const hello = (request, response) => response.send(`hello ${entryOf(request).userId}`);
   app.get("/checkout", guard.express({ item: "concert" }), hello);
   app.get("/items/:item", guard.express({ item: (request) => request.params.item }), hello);
   app.get("/strict", online.express({ item: "concert" }), hello);
-  app.post("/orders/:status", guard.express({ item: "concert", completes: true }), (request, response) => {
+  app.post("/orders/:status", guard.express({ item: "concert", completeOnSuccess: true }), (request, response) => {
     response.status(Number(request.params.status)).json({ by: entryOf(request).userId });
   });
   return new Promise((listening) => {
@@ -33,7 +33,7 @@ async function inFastify(guard, online) {
   app.get("/checkout", { onRequest: guard.fastify({ item: "concert" }) }, hello);
   app.get("/items/:item", { onRequest: guard.fastify({ item: (request) => request.params.item }) }, hello);
   app.get("/strict", { onRequest: online.fastify({ item: "concert" }) }, hello);
-  const orders = { onRequest: guard.fastify({ item: "concert", completes: true }) };
+  const orders = { onRequest: guard.fastify({ item: "concert", completeOnSuccess: true }) };
   app.post("/orders/:status", orders, async (request, reply) => {
     return reply.code(Number(request.params.status)).send({ by: entryOf(request).userId });
   });
@@ -41,26 +41,26 @@ async function inFastify(guard, online) {
 }
 
 before(async () => {
-  world = await World.open();
-  const options = { room: world.origin, internal: world.internal };
+  daegi = await DaegiProcess.open();
+  const options = { publicUrl: daegi.origin, internalUrl: daegi.internal };
   const [guard, online] = [new Guard(options), new Guard({ ...options, online: true })];
   shops.Express = await inExpress(guard, online);
   shops.Fastify = await inFastify(guard, online);
-  await world.stock("concert", 100);
-  await world.policy("concert", { tokensPerTick: 10 });
+  await daegi.stock("concert", 100);
+  await daegi.policy("concert", { tokensPerTick: 10 });
 });
 
 after(async () => {
   await Promise.all(Object.values(shops).map((shop) => shop.close()));
-  await world?.end();
+  await daegi?.end();
 });
 
-/** Somebody who waited in line until it was their turn. */
-async function letIn(user) {
-  const line = `${world.origin}/api/v1/item/concert/waiting-queue`;
+/** A user who waited until they were admitted. */
+async function admitted(user) {
+  const line = `${daegi.origin}/api/v1/item/concert/waiting-queue`;
   const { token } = await (await fetch(line, { method: "POST", headers: { "user-id": user } })).json();
   const ticket = async () => (await fetch(`${line}/${token}`)).json();
-  await eventually("it is their turn", async () => (await ticket()).status === "ENTERABLE");
+  await eventually("the ticket is ENTERABLE", async () => (await ticket()).status === "ENTERABLE");
   return { ticket, token, pass: (await ticket()).pass };
 }
 
@@ -68,20 +68,20 @@ for (const name of ["Express", "Fastify"]) {
   const ask = (path, headers = {}, method = "GET") =>
     fetch(shops[name].url + path, { method, headers, redirect: "manual" });
 
-  test(`${name}: people without a pass are sent to the waiting page, programs are told`, async () => {
+  test(`${name}: browsers without a pass are redirected to the waiting page, other clients get a problem`, async () => {
     const person = await ask("/checkout", { accept: "text/html" });
     assert.equal(person.status, 303);
-    assert.equal(person.headers.get("location"), `${world.origin}/wait/concert`);
+    assert.equal(person.headers.get("location"), `${daegi.origin}/wait/concert`);
     assert.equal((await fetch(person.headers.get("location"))).status, 200, "the page is there");
     const program = await ask("/checkout", { accept: "application/json" });
     assert.equal(program.status, 401);
     assert.equal(program.headers.get("content-type"), "application/problem+json");
     const { code, waitingPage } = await program.json();
-    assert.deepEqual([code, waitingPage], ["PASS_MISSING", `${world.origin}/wait/concert`]);
+    assert.deepEqual([code, waitingPage], ["PASS_MISSING", `${daegi.origin}/wait/concert`]);
   });
 
-  test(`${name}: who was let in gets through, and the browser keeps the pass`, async () => {
-    const { pass } = await letIn(`kim-${name}`);
+  test(`${name}: an admitted user passes, and the browser stores the pass`, async () => {
+    const { pass } = await admitted(`kim-${name}`);
     const first = await ask(`/checkout?pass=${pass}`);
     assert.equal(await first.text(), `hello kim-${name}`);
     const [cookie] = first.headers.getSetCookie();
@@ -92,13 +92,13 @@ for (const name of ["Express", "Fastify"]) {
   });
 
   test(`${name}: the item may be part of the request`, async () => {
-    const { pass } = await letIn(`cho-${name}`);
+    const { pass } = await admitted(`cho-${name}`);
     const statusOf = async (item) => (await ask(`/items/${item}`, { "daegi-pass": pass })).status;
     assert.deepEqual([await statusOf("concert"), await statusOf("drop"), await statusOf("a$b")], [200, 403, 404]);
   });
 
-  test(`${name}: an order that went well completes the entry, and the pass is revoked`, async () => {
-    const { pass, ticket } = await letIn(`lee-${name}`);
+  test(`${name}: a successful order completes the entry, and the pass is revoked`, async () => {
+    const { pass, ticket } = await admitted(`lee-${name}`);
     const headers = { authorization: `Bearer ${pass}` };
     assert.equal((await ask("/strict", headers)).status, 200);
     assert.equal((await ask("/orders/402", headers, "POST")).status, 402);

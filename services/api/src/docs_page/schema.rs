@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::{escape, fields, items, prose, row, table, text};
 
-/// Every schema of the document with an anchor.
+/// Renders all schemas, each with an anchor.
 pub(super) fn schemas(document: &Value) -> String {
     let all = fields(&document["components"]["schemas"]);
     all.map(|(name, schema)| {
@@ -14,7 +14,7 @@ pub(super) fn schemas(document: &Value) -> String {
     .collect()
 }
 
-/// The fields of an object, the values of an enumeration, or the type of anything else.
+/// Renders the fields of an object, the values of an enumeration, or the type of another schema.
 fn shape_of(schema: &Value) -> String {
     let properties: String =
         fields(&schema["properties"]).map(|(name, field)| property(schema, name, field)).collect();
@@ -43,7 +43,7 @@ fn property(schema: &Value, name: &str, field: &Value) -> String {
     row(&name, &name_of(field), &prose(&field["description"]))
 }
 
-/// What a schema is called, in a few words and with a link where it has a name.
+/// Returns a short name of a schema, with a link if it is a component.
 pub(super) fn name_of(schema: &Value) -> String {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = escape(reference.rsplit('/').next().unwrap_or(reference));
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_named_as_people_say_them() {
+    fn types_have_readable_names() {
         assert_eq!(name_of(&json!({ "type": ["string", "null"] })), "string or null");
         assert_eq!(
             name_of(
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_says_cannot_become_markup() {
+    fn text_of_a_schema_is_escaped() {
         assert!(!name_of(&json!({ "type": "<script>" })).contains("<script>"));
     }
 }

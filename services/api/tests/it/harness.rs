@@ -1,4 +1,4 @@
-//! One api on one store, and the words tests are written in.
+//! One api on one store, with helpers for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use daegi_api::{ApiDeps, ApiLimits};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
-use daegi_runtime::http::Guarded;
-use daegi_runtime::{Clock, Health, Shutdown, Traces};
-use daegi_store::Store;
+use daegi_runtime::http::HttpService;
+use daegi_runtime::{Clock, Health, Shutdown, Tracer};
+use daegi_store::{AdmissionStore, ItemStore};
 use daegi_testkit::eventually;
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-use crate::probe::Probe;
+use crate::spy_store::SpyStore;
 
 pub(crate) const NOW: u64 = 1_800_000_000_000;
-/// Long enough for any machine; nothing waits for it to pass.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
-/// How old a ticket may be.
+/// Deadline of conditions that tests wait for; no test sleeps that long.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum age of a ticket.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(86_400);
-/// Few, so that a test can open them all.
+/// Few, so that a test can open all of them.
 pub(crate) const MAX_STREAMS: usize = 40;
 pub(crate) const MAX_CACHED_LINES: usize = 50;
-/// As many of one ticket as tests open.
+/// More connections of one ticket than tests open.
 const LIMITS: ApiLimits = ApiLimits {
     streams: MAX_STREAMS,
     long_polls: 1000,
@@ -33,25 +33,25 @@ const LIMITS: ApiLimits = ApiLimits {
     cached_lines: MAX_CACHED_LINES,
 };
 
-pub(crate) struct World {
-    pub(crate) store: Probe,
+pub(crate) struct Harness {
+    pub(crate) store: SpyStore,
     pub(crate) clock: Clock,
     pub(crate) keys: TicketKeys,
     pub(crate) health: Health,
     pub(crate) shutdown: Shutdown,
-    pub(crate) public: Guarded,
-    internal: Guarded,
+    pub(crate) public: HttpService,
+    internal: HttpService,
 }
 
-/// An answer, read to its end.
+/// A response with its complete body.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
@@ -60,9 +60,9 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// That this is a problem of this status and code, in the form RFC 9457 wants.
+    /// Asserts a problem (RFC 9457) with this status and code.
     #[track_caller]
-    pub(crate) fn is_problem(&self, status: u16, code: &str) {
+    pub(crate) fn assert_problem(&self, status: u16, code: &str) {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         assert_eq!(self.header("content-type"), "application/problem+json");
         let problem = self.json();
@@ -72,23 +72,23 @@ impl Answer {
     }
 }
 
-impl World {
-    /// An api that has not warmed up yet.
+impl Harness {
+    /// Starts an api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
         Self::with_limits(LIMITS)
     }
 
-    /// A warm api with one open item that holds so many connections of a ticket.
+    /// Starts a warm api with one open item and this limit of connections per ticket.
     pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
-        let world = Self::with_limits(ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS });
-        world.is_ready().await;
-        world.put_item(item, 1000, true).await;
-        world
+        let harness = Self::with_limits(ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS });
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
     }
 
     fn with_limits(limits: ApiLimits) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
-        let (store, clock) = (Probe::new(settings), Clock::manual(NOW));
+        let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
         let keys = keys.with_max_age(MAX_AGE.as_millis() as u64);
         let health = Health::new(&shutdown);
@@ -98,23 +98,23 @@ impl World {
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
             limits,
-            traces: Traces::default(),
-            health: health.part("api"),
+            tracer: Tracer::default(),
+            health: health.component("api"),
         };
-        let (public, internal) = daegi_api::start(deps, &shutdown).guarded();
+        let (public, internal) = daegi_api::start(deps, &shutdown).services();
         Self { store, clock, keys, health, shutdown, public, internal }
     }
 
-    /// A warm api with one open item.
+    /// Starts a warm api with one open item.
     pub(crate) async fn with_item(item: &str) -> Self {
-        let world = Self::cold();
-        world.is_ready().await;
-        world.put_item(item, 1000, true).await;
-        world
+        let harness = Self::cold();
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
     }
 
-    pub(crate) async fn is_ready(&self) {
-        eventually(SOON, "the api is ready", async || self.health.check().is_ok()).await;
+    pub(crate) async fn wait_until_ready(&self) {
+        eventually(TEST_TIMEOUT, "the api is ready", async || self.health.check().is_ok()).await;
     }
 
     pub(crate) async fn put_item(&self, item: &str, stock: u32, enabled: bool) {
@@ -127,10 +127,10 @@ impl World {
         self.store.put_item(&change, self.clock.now_ms()).await.unwrap();
     }
 
-    /// Lets people in, as the leader does.
-    pub(crate) async fn admit(&self, item: &str, people: u32) {
+    /// Admits tickets, as the leader does.
+    pub(crate) async fn admit(&self, item: &str, count: u32) {
         let epoch = self.store.begin_term(0).await.unwrap();
-        let (now, mut left) = (self.clock.now_ms(), people);
+        let (now, mut left) = (self.clock.now_ms(), count);
         while left > 0 {
             let done = self.store.admit(epoch, &id(item), left, 0, 1_000_000, now).await.unwrap();
             assert!(done.admitted > 0, "{done:?}");
@@ -138,48 +138,48 @@ impl World {
         }
     }
 
-    /// An answer whose body has not been read.
+    /// Returns a response whose body has not been read.
     pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
         let is_internal = request.uri().path().starts_with("/internal");
         let router = if is_internal { &self.internal } else { &self.public };
-        router.answer(request).await
+        router.handle(request).await
     }
 
-    pub(crate) async fn call(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn call(&self, request: Request<Body>) -> TestResponse {
         let (parts, body) = self.raw(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Answer { status: parts.status, headers: parts.headers, text }
+        TestResponse { status: parts.status, headers: parts.headers, text }
     }
 
-    pub(crate) async fn get(&self, uri: &str) -> Answer {
+    pub(crate) async fn get(&self, uri: &str) -> TestResponse {
         self.call(request(Method::GET, uri, &[], "")).await
     }
 
-    pub(crate) async fn post(&self, uri: &str, json: &str) -> Answer {
+    pub(crate) async fn post(&self, uri: &str, json: &str) -> TestResponse {
         self.call(request(Method::POST, uri, &[("content-type", "application/json")], json)).await
     }
 
-    pub(crate) async fn join(&self, item: &str, user: &str) -> Answer {
+    pub(crate) async fn join(&self, item: &str, user: &str) -> TestResponse {
         self.call(request(Method::POST, &line(item), &[("user-id", user)], "")).await
     }
 
-    /// The token of a person who joins.
+    /// Joins a user and returns their token.
     pub(crate) async fn token(&self, item: &str, user: &str) -> String {
         self.join(item, user).await.json()["token"].as_str().unwrap().to_owned()
     }
 
-    pub(crate) async fn poll(&self, item: &str, token: &str) -> Answer {
+    pub(crate) async fn poll(&self, item: &str, token: &str) -> TestResponse {
         self.get(&ticket(item, token)).await
     }
 
-    pub(crate) async fn leave(&self, item: &str, token: &str) -> Answer {
+    pub(crate) async fn leave(&self, item: &str, token: &str) -> TestResponse {
         self.call(request(Method::DELETE, &ticket(item, token), &[], "")).await
     }
 
     /// Polls until the ticket has this status.
     pub(crate) async fn until_status(&self, item: &str, token: &str, status: &str) -> Value {
-        eventually(SOON, status, async || {
+        eventually(TEST_TIMEOUT, status, async || {
             let ticket = self.poll(item, token).await.json();
             (ticket["status"] == status).then_some(ticket)
         })
@@ -190,10 +190,10 @@ impl World {
         self.keys.verify(&id(item), token).unwrap().number
     }
 
-    /// That nothing of the api is left once it has stopped.
+    /// Stops the api and asserts that no task is left.
     pub(crate) async fn end(self) {
-        self.shutdown.now();
-        self.shutdown.wait(SOON).await.unwrap();
+        self.shutdown.stop_now();
+        self.shutdown.wait(TEST_TIMEOUT).await.unwrap();
     }
 }
 

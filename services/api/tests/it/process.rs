@@ -1,4 +1,4 @@
-//! The api as a process of its own: real listeners, the same door as `main`.
+//! The api as a process: real listeners, the same entry point as `main`.
 
 use std::net::SocketAddr;
 
@@ -7,14 +7,14 @@ use daegi_runtime::{Config, Role, Shutdown};
 use daegi_testkit::eventually;
 use tokio::net::TcpListener;
 
-use crate::harness::SOON;
+use crate::harness::TEST_TIMEOUT;
 
-/// Two doors on free ports.
+/// Two listeners on free ports.
 pub(crate) async fn listeners() -> (Listeners, SocketAddr, SocketAddr) {
     let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let internal = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (people, services) = (public.local_addr().unwrap(), internal.local_addr().unwrap());
-    (Listeners { public, internal }, people, services)
+    let addresses = (public.local_addr().unwrap(), internal.local_addr().unwrap());
+    (Listeners { public, internal }, addresses.0, addresses.1)
 }
 
 /// The configuration of an all-in-one, whose secrets need not be given.
@@ -28,29 +28,29 @@ pub(crate) async fn status(url: String) -> u16 {
 }
 
 #[tokio::test]
-async fn a_process_serves_both_listeners_until_it_is_told_to_stop() {
-    let (listeners, people, services) = listeners().await;
+async fn a_process_serves_both_listeners_until_the_shutdown() {
+    let (listeners, public, internal) = listeners().await;
     let shutdown = Shutdown::new();
     let running = daegi_api::run(config(&[]), listeners, shutdown.clone());
-    let asking = async {
-        let ready = async || status(format!("http://{services}/readyz")).await == 200;
-        eventually(SOON, "ready", ready).await;
-        assert_eq!(status(format!("http://{services}/livez")).await, 200);
-        assert_eq!(status(format!("http://{people}/docs")).await, 200);
-        assert_eq!(status(format!("http://{people}/readyz")).await, 404, "health is not public");
-        assert_eq!(status(format!("http://{people}/api/v1/item/x/waiting-queue")).await, 404);
-        shutdown.now();
+    let testing = async {
+        let ready = async || status(format!("http://{internal}/readyz")).await == 200;
+        eventually(TEST_TIMEOUT, "ready", ready).await;
+        assert_eq!(status(format!("http://{internal}/livez")).await, 200);
+        assert_eq!(status(format!("http://{public}/docs")).await, 200);
+        assert_eq!(status(format!("http://{public}/readyz")).await, 404, "health is not public");
+        assert_eq!(status(format!("http://{public}/api/v1/item/x/waiting-queue")).await, 404);
+        shutdown.stop_now();
     };
-    let (ended, ()) = tokio::join!(running, asking);
+    let (ended, ()) = tokio::join!(running, testing);
     ended.unwrap();
-    shutdown.wait(SOON).await.unwrap();
+    shutdown.wait(TEST_TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_taken_port_is_told_at_once() {
-    let (_listeners, people, _) = listeners().await;
-    let config = config(&["--public-addr", &people.to_string(), "--internal-addr", "127.0.0.1:0"]);
+async fn a_port_in_use_is_reported() {
+    let (_listeners, public, _) = listeners().await;
+    let config = config(&["--public-addr", &public.to_string(), "--internal-addr", "127.0.0.1:0"]);
     let error = Listeners::bind(&config).await.unwrap_err().to_string();
-    let expected = format!("cannot listen on {people}, choose another address with --public-addr");
+    let expected = format!("cannot listen on {public}, choose another address with --public-addr");
     assert_eq!(error, expected);
 }

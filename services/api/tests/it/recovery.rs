@@ -1,34 +1,34 @@
-//! The store lost data: people keep asking, and stand where they stood.
+//! After a data loss, polling tickets are reclaimed at their positions.
 
 use std::time::Duration;
 
 use axum::http::Method;
 use daegi_domain::RECOVERY_HOLD_MS;
-use daegi_store::Store;
+use daegi_store::TicketStore;
 use daegi_testkit::eventually;
 use serde_json::{Value, json};
 
-use crate::harness::{SOON, World, id, line, request};
+use crate::harness::{Harness, TEST_TIMEOUT, id, line, request};
 
-async fn people(names: &[&str]) -> (World, Vec<String>) {
-    let world = World::with_item("concert").await;
+async fn joined_users(names: &[&str]) -> (Harness, Vec<String>) {
+    let harness = Harness::with_item("concert").await;
     let mut tokens = Vec::new();
     for name in names {
-        tokens.push(world.token("concert", name).await);
+        tokens.push(harness.token("concert", name).await);
     }
-    (world, tokens)
+    (harness, tokens)
 }
 
-/// Loses everything; a second later the product service's word is read again.
-async fn lose_everything(world: &World) {
-    world.store.lose(None);
-    world.clock.advance(Duration::from_secs(1));
-    world.put_item("concert", 1000, true).await;
+/// Loses all data; a second later the item is restored from its topic.
+async fn lose_everything(harness: &Harness) {
+    harness.store.restore(None);
+    harness.clock.advance(Duration::from_secs(1));
+    harness.put_item("concert", 1000, true).await;
 }
 
-async fn until_position(world: &World, token: &str, position: u64) -> Value {
-    eventually(SOON, "the position is known", async || {
-        let answer = world.poll("concert", token).await;
+async fn until_position(harness: &Harness, token: &str, position: u64) -> Value {
+    eventually(TEST_TIMEOUT, "the position is known", async || {
+        let answer = harness.poll("concert", token).await;
         let ticket = (answer.status == 200).then(|| answer.json())?;
         (ticket["position"] == position).then_some(ticket)
     })
@@ -36,171 +36,171 @@ async fn until_position(world: &World, token: &str, position: u64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_keeps_polling_is_back_at_the_old_place() {
-    let (world, tokens) = people(&["kim", "lee", "park"]).await;
-    lose_everything(&world).await;
-    let newcomer = world.token("concert", "new").await;
+async fn polling_tickets_are_reclaimed_at_their_old_positions() {
+    let (harness, tokens) = joined_users(&["kim", "lee", "park"]).await;
+    lose_everything(&harness).await;
+    let newcomer = harness.token("concert", "new").await;
     for (token, position) in [(&tokens[2], 1), (&tokens[0], 1), (&tokens[1], 2), (&tokens[2], 3)] {
-        let ticket = until_position(&world, token, position).await;
+        let ticket = until_position(&harness, token, position).await;
         assert_eq!(ticket["status"], "WAITING");
         assert_eq!(ticket["token"], token.as_str());
     }
-    let ticket = until_position(&world, &newcomer, 4).await;
+    let ticket = until_position(&harness, &newcomer, 4).await;
     assert_eq!((&ticket["lineState"], &ticket["waitingCount"]), (&json!("RECOVERING"), &json!(4)));
     assert!(ticket["pollAfterMs"].as_u64().unwrap() <= 5_000, "{ticket}");
 
     // Once this pod knows, polls cost the store nothing again.
-    let asked = world.store.calls("resolve");
+    let resolves = harness.store.calls("resolve");
     for (at, token) in tokens.iter().enumerate() {
-        assert_eq!(world.poll("concert", token).await.json()["position"], at + 1);
+        assert_eq!(harness.poll("concert", token).await.json()["position"], at + 1);
     }
-    assert_eq!(world.store.calls("resolve"), asked);
+    assert_eq!(harness.store.calls("resolve"), resolves);
 
-    world.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
-    eventually(SOON, "the line is open", async || {
-        world.poll("concert", &newcomer).await.json()["lineState"] == "OPEN"
+    harness.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
+    eventually(TEST_TIMEOUT, "the line is open", async || {
+        harness.poll("concert", &newcomer).await.json()["lineState"] == "OPEN"
     })
     .await;
-    world.admit("concert", 1).await;
-    world.until_status("concert", &tokens[0], "ENTERABLE").await;
-    until_position(&world, &tokens[1], 1).await;
-    world.leave("concert", &tokens[1]).await;
-    until_position(&world, &newcomer, 2).await;
-    world.end().await;
+    harness.admit("concert", 1).await;
+    harness.until_status("concert", &tokens[0], "ENTERABLE").await;
+    until_position(&harness, &tokens[1], 1).await;
+    harness.leave("concert", &tokens[1]).await;
+    until_position(&harness, &newcomer, 2).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_straggler_who_comes_back_after_others_were_let_in_confuses_nobody() {
-    let (world, tokens) = people(&["kim", "lee", "park"]).await;
-    lose_everything(&world).await;
-    until_position(&world, &tokens[1], 1).await;
-    until_position(&world, &tokens[2], 2).await;
-    world.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
-    // Between two looks of the pod one is let in and one who stood before them comes back.
-    world.admit("concert", 1).await;
-    let number = world.number("concert", &tokens[0]);
+async fn a_ticket_that_is_reclaimed_after_admissions_resumed_gets_its_position() {
+    let (harness, tokens) = joined_users(&["kim", "lee", "park"]).await;
+    lose_everything(&harness).await;
+    until_position(&harness, &tokens[1], 1).await;
+    until_position(&harness, &tokens[2], 2).await;
+    harness.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
+    // Between two refreshes of the pod, one ticket is admitted and an earlier one is reclaimed.
+    harness.admit("concert", 1).await;
+    let number = harness.number("concert", &tokens[0]);
     let kim = daegi_domain::UserId::parse("kim").unwrap();
-    world.store.resolve(&id("concert"), &[(kim, number)], world.clock.now_ms()).await.unwrap();
-    world.until_status("concert", &tokens[1], "ENTERABLE").await;
-    until_position(&world, &tokens[0], 1).await;
-    until_position(&world, &tokens[2], 2).await;
-    world.end().await;
+    harness.store.resolve(&id("concert"), &[(kim, number)], harness.clock.now_ms()).await.unwrap();
+    harness.until_status("concert", &tokens[1], "ENTERABLE").await;
+    until_position(&harness, &tokens[0], 1).await;
+    until_position(&harness, &tokens[2], 2).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_item_is_not_back_people_are_told_to_keep_asking() {
-    let (world, tokens) = people(&["kim"]).await;
-    world.store.lose(None);
-    eventually(SOON, "the loss is felt", async || {
-        world.poll("concert", &tokens[0]).await.status == 503
+async fn while_the_item_is_missing_polls_get_503() {
+    let (harness, tokens) = joined_users(&["kim"]).await;
+    harness.store.restore(None);
+    eventually(TEST_TIMEOUT, "the loss is felt", async || {
+        harness.poll("concert", &tokens[0]).await.status == 503
     })
     .await;
-    let answer = world.poll("concert", &tokens[0]).await;
-    answer.is_problem(503, "UNAVAILABLE");
+    let answer = harness.poll("concert", &tokens[0]).await;
+    answer.assert_problem(503, "UNAVAILABLE");
     assert!(!answer.header("retry-after").is_empty());
-    world.join("concert", "lee").await.is_problem(404, "ITEM_NOT_FOUND");
-    world.get(&line("concert")).await.is_problem(404, "ITEM_NOT_FOUND");
-    world.clock.advance(Duration::from_secs(1));
-    world.put_item("concert", 5, true).await;
-    until_position(&world, &tokens[0], 1).await;
-    world.end().await;
+    harness.join("concert", "lee").await.assert_problem(404, "ITEM_NOT_FOUND");
+    harness.get(&line("concert")).await.assert_problem(404, "ITEM_NOT_FOUND");
+    harness.clock.advance(Duration::from_secs(1));
+    harness.put_item("concert", 5, true).await;
+    until_position(&harness, &tokens[0], 1).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_outlives_the_loss_and_puts_its_listener_back() {
-    let (world, tokens) = people(&["kim", "lee"]).await;
-    let mut stream = world.listen("concert", &tokens[1], None).await;
+async fn a_stream_survives_the_loss_and_reclaims_its_ticket() {
+    let (harness, tokens) = joined_users(&["kim", "lee"]).await;
+    let mut stream = harness.open_stream("concert", &tokens[1], None).await;
     assert_eq!(stream.ticket().await["position"], 2);
     let losing = async {
-        world.store.lose(None);
+        harness.store.restore(None);
         tokio::time::sleep(Duration::from_secs(20)).await;
-        world.clock.advance(Duration::from_secs(20));
-        world.put_item("concert", 5, true).await;
+        harness.clock.advance(Duration::from_secs(20));
+        harness.put_item("concert", 5, true).await;
     };
-    let (told, ()) = tokio::join!(stream.ticket(), losing);
-    assert_eq!((&told["position"], &told["lineState"]), (&json!(1), &json!("RECOVERING")));
-    until_position(&world, &tokens[0], 1).await;
+    let (sent, ()) = tokio::join!(stream.ticket(), losing);
+    assert_eq!((&sent["position"], &sent["lineState"]), (&json!(1), &json!("RECOVERING")));
+    until_position(&harness, &tokens[0], 1).await;
     assert_eq!(stream.ticket().await["position"], 2);
     drop(stream);
-    world.end().await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn joining_again_with_the_token_finds_the_old_place() {
-    let (world, tokens) = people(&["kim", "lee"]).await;
-    lose_everything(&world).await;
+async fn joining_with_the_token_reclaims_the_old_position() {
+    let (harness, tokens) = joined_users(&["kim", "lee"]).await;
+    lose_everything(&harness).await;
     let join = |user: &'static str, token: &str| {
         let bearer = format!("Bearer {token}");
         let headers = [("user-id", user), ("authorization", bearer.as_str())];
         request(Method::POST, &line("concert"), &headers, "")
     };
-    let joined = world.call(join("lee", &tokens[1])).await;
+    let joined = harness.call(join("lee", &tokens[1])).await;
     assert_eq!((joined.status.as_u16(), &joined.json()["token"]), (200, &json!(tokens[1])));
-    // Somebody else's token, or none at all, is of no use.
-    let stranger = world.call(join("kim", &tokens[1])).await;
+    // The token of another user, or an invalid one, has no effect.
+    let stranger = harness.call(join("kim", &tokens[1])).await;
     assert_eq!(stranger.status, 201);
     assert_ne!(stranger.json()["token"], json!(tokens[0]));
-    assert_eq!(world.call(join("new", "no-token")).await.status, 201);
+    assert_eq!(harness.call(join("new", "no-token")).await.status, 201);
     // But kim's own still beats the new place.
-    until_position(&world, &tokens[0], 1).await;
-    world.end().await;
+    until_position(&harness, &tokens[0], 1).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fail_over_that_lost_the_newest_keeps_them_behind_the_others() {
-    let (world, mut tokens) = people(&["kim", "lee"]).await;
-    until_position(&world, &tokens[1], 2).await;
-    let replica = world.store.replica();
-    tokens.push(world.token("concert", "park").await);
-    tokens.push(world.token("concert", "choi").await);
-    world.store.lose(Some(replica));
-    let newcomer = world.token("concert", "new").await;
-    let ticket = until_position(&world, &newcomer, 3).await;
-    assert_eq!(ticket["lineState"], "OPEN", "those who are known may be let in: {ticket}");
-    until_position(&world, &tokens[3], 3).await;
-    until_position(&world, &tokens[2], 3).await;
+async fn after_a_fail_over_lost_tickets_keep_their_order() {
+    let (harness, mut tokens) = joined_users(&["kim", "lee"]).await;
+    until_position(&harness, &tokens[1], 2).await;
+    let replica = harness.store.image();
+    tokens.push(harness.token("concert", "park").await);
+    tokens.push(harness.token("concert", "choi").await);
+    harness.store.restore(Some(replica));
+    let newcomer = harness.token("concert", "new").await;
+    let ticket = until_position(&harness, &newcomer, 3).await;
+    assert_eq!(ticket["lineState"], "OPEN", "known tickets may be admitted: {ticket}");
+    until_position(&harness, &tokens[3], 3).await;
+    until_position(&harness, &tokens[2], 3).await;
     for (at, token) in tokens.iter().chain([&newcomer]).enumerate() {
-        until_position(&world, token, at as u64 + 1).await;
+        until_position(&harness, token, at as u64 + 1).await;
     }
-    world.leave("concert", &tokens[1]).await;
-    until_position(&world, &newcomer, 4).await;
-    world.end().await;
+    harness.leave("concert", &tokens[1]).await;
+    until_position(&harness, &newcomer, 4).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn newcomers_are_told_why_nobody_is_let_in_after_a_fail_over() {
-    let (world, _) = people(&[]).await;
-    let replica = world.store.replica();
-    let lost = world.token("concert", "kim").await;
-    world.store.lose(Some(replica));
-    let newcomer = world.token("concert", "new").await;
+async fn new_tickets_see_recovering_after_a_fail_over() {
+    let (harness, _) = joined_users(&[]).await;
+    let replica = harness.store.image();
+    let lost = harness.token("concert", "kim").await;
+    harness.store.restore(Some(replica));
+    let newcomer = harness.token("concert", "new").await;
     let state = async |expected: &str| {
-        eventually(SOON, expected, async || {
-            world.poll("concert", &newcomer).await.json()["lineState"] == expected
+        eventually(TEST_TIMEOUT, expected, async || {
+            harness.poll("concert", &newcomer).await.json()["lineState"] == expected
         })
         .await;
     };
     state("RECOVERING").await;
-    world.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
+    harness.clock.advance(Duration::from_millis(RECOVERY_HOLD_MS));
     state("OPEN").await;
-    until_position(&world, &lost, 1).await;
-    until_position(&world, &newcomer, 2).await;
-    world.end().await;
+    until_position(&harness, &lost, 1).await;
+    until_position(&harness, &newcomer, 2).await;
+    harness.end().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_was_let_in_is_let_in_again_when_their_pass_is_shown() {
-    let (world, tokens) = people(&["kim", "lee"]).await;
-    world.admit("concert", 1).await;
-    let turn = world.until_status("concert", &tokens[0], "ENTERABLE").await;
-    lose_everything(&world).await;
+async fn a_presented_pass_restores_its_entry() {
+    let (harness, tokens) = joined_users(&["kim", "lee"]).await;
+    harness.admit("concert", 1).await;
+    let turn = harness.until_status("concert", &tokens[0], "ENTERABLE").await;
+    lose_everything(&harness).await;
     let body = json!({ "pass": turn["pass"] }).to_string();
-    let verdict = world.post("/internal/v1/item/concert/entry/verify", &body).await.json();
+    let verdict = harness.post("/internal/v1/item/concert/entry/verify", &body).await.json();
     assert_eq!((&verdict["valid"], &verdict["userId"]), (&json!(true), &json!("kim")));
     assert_eq!(verdict["expiresAt"], turn["passExpiresAt"]);
-    let again = world.poll("concert", &tokens[0]).await.json();
+    let again = harness.poll("concert", &tokens[0]).await.json();
     assert_eq!(again["status"], "ENTERABLE");
     assert_eq!(again["passExpiresAt"], turn["passExpiresAt"]);
-    until_position(&world, &tokens[1], 1).await;
-    world.end().await;
+    until_position(&harness, &tokens[1], 1).await;
+    harness.end().await;
 }

@@ -1,15 +1,15 @@
-//! The api on a real Redis: through an outage, and before the store is there.
+//! The api on a real Redis: during an outage, and before the store is reachable.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use daegi_domain::{ItemChange, ItemName, Settings};
 use daegi_runtime::Shutdown;
-use daegi_store::{RedisStore, Store};
-use daegi_testkit::{Redis, eventually, redis_or_loud};
+use daegi_store::{ItemStore, RedisStore};
+use daegi_testkit::{Redis, eventually, redis_or_skip};
 use serde_json::Value;
 
-use crate::harness::{NOW, SOON, id, line, ticket};
+use crate::harness::{NOW, TEST_TIMEOUT, id, line, ticket};
 use crate::process::{config, listeners, status};
 
 pub(crate) const SETTINGS: Settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
@@ -23,55 +23,55 @@ async fn put_item(redis: &Redis) {
     store.put_item(&change, NOW).await.unwrap();
 }
 
-/// A pod that runs on this Redis while somebody asks it things; asking ends it.
-pub(crate) async fn with_pod(redis: &str, ask: impl AsyncFnOnce(Pod)) {
-    let (listeners, people, services) = listeners().await;
+/// Runs a pod on this Redis until `test` returns.
+pub(crate) async fn with_pod(redis: &str, test: impl AsyncFnOnce(Pod)) {
+    let (listeners, public, internal) = listeners().await;
     let shutdown = Shutdown::new();
     let running = daegi_api::run(config(&["--store", redis]), listeners, shutdown.clone());
-    let asking = async {
-        ask(Pod { people, services }).await;
-        shutdown.now();
+    let testing = async {
+        test(Pod { public, internal }).await;
+        shutdown.stop_now();
     };
-    let (ended, ()) = tokio::join!(running, asking);
+    let (ended, ()) = tokio::join!(running, testing);
     ended.unwrap();
-    shutdown.wait(SOON).await.unwrap();
+    shutdown.wait(TEST_TIMEOUT).await.unwrap();
 }
 
 /// Where a pod listens.
 pub(crate) struct Pod {
-    pub(crate) people: SocketAddr,
-    services: SocketAddr,
+    pub(crate) public: SocketAddr,
+    internal: SocketAddr,
 }
 
 impl Pod {
-    fn door(&self) -> String {
-        format!("http://{}{}", self.people, line("concert"))
+    fn line_url(&self) -> String {
+        format!("http://{}{}", self.public, line("concert"))
     }
 
     async fn probe(&self, path: &str) -> u16 {
-        status(format!("http://{}{path}", self.services)).await
+        status(format!("http://{}{path}", self.internal)).await
     }
 
-    pub(crate) async fn is_ready(&self) {
-        eventually(SOON, "ready", async || self.probe("/readyz").await == 200).await;
+    pub(crate) async fn wait_until_ready(&self) {
+        eventually(TEST_TIMEOUT, "ready", async || self.probe("/readyz").await == 200).await;
     }
 }
 
 #[tokio::test]
-async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
-    let Some(mut redis) = redis_or_loud().await else { return };
+async fn clients_join_poll_and_leave_and_the_api_survives_an_outage() {
+    let Some(mut redis) = redis_or_skip().await else { return };
     let url = redis.url();
     with_pod(&url, async |pod| {
-        pod.is_ready().await;
+        pod.wait_until_ready().await;
         put_item(&redis).await;
-        let door = pod.door();
+        let line_url = pod.line_url();
         let client = reqwest::Client::new();
-        let joined = client.post(&door).header("user-id", "kim").send().await.unwrap();
+        let joined = client.post(&line_url).header("user-id", "kim").send().await.unwrap();
         assert_eq!(joined.status(), 201);
         let joined: Value = joined.json().await.unwrap();
         let mine = format!(
             "http://{}{}",
-            pod.people,
+            pod.public,
             ticket("concert", joined["token"].as_str().unwrap())
         );
         let polled: Value = reqwest::get(&mine).await.unwrap().json().await.unwrap();
@@ -81,9 +81,12 @@ async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
         assert_eq!(polled["status"], "LEFT");
 
         redis.stop();
-        eventually(SOON, "told", async || status(mine.clone()).await == 503).await;
+        eventually(TEST_TIMEOUT, "the outage is reported", async || {
+            status(mine.clone()).await == 503
+        })
+        .await;
         let began = Instant::now();
-        let refused = client.post(&door).header("user-id", "lee").send().await.unwrap();
+        let refused = client.post(&line_url).header("user-id", "lee").send().await.unwrap();
         assert_eq!(refused.status(), 503);
         assert!(refused.headers().contains_key("retry-after"));
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
@@ -92,45 +95,45 @@ async fn people_join_poll_and_leave_and_an_outage_is_told_and_survived() {
         redis.start_again().await.unwrap();
         put_item(&redis).await;
         let joins = async || {
-            let again = client.post(&door).header("user-id", "kim").send().await.unwrap();
+            let again = client.post(&line_url).header("user-id", "kim").send().await.unwrap();
             again.status() == 201
         };
-        eventually(SOON, "people join again", joins).await;
+        eventually(TEST_TIMEOUT, "joins succeed again", joins).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_process_whose_store_is_away_is_alive_and_not_ready_until_it_comes() {
-    let Some(mut redis) = redis_or_loud().await else { return };
+async fn a_process_without_its_store_is_alive_and_not_ready() {
+    let Some(mut redis) = redis_or_skip().await else { return };
     redis.stop();
     let url = redis.url();
     with_pod(&url, async |pod| {
         assert_eq!(pod.probe("/livez").await, 200);
         assert_eq!(pod.probe("/readyz").await, 503);
-        assert_eq!(status(pod.door()).await, 503);
+        assert_eq!(status(pod.line_url()).await, 503);
         let complete = "/internal/v1/item/concert/entry/complete";
         assert_eq!(pod.probe(complete).await, 503, "not there yet, which is not 404");
         redis.start_again().await.unwrap();
-        pod.is_ready().await;
-        assert_eq!(status(pod.door()).await, 404);
+        pod.wait_until_ready().await;
+        assert_eq!(status(pod.line_url()).await, 404);
         assert_eq!(pod.probe(complete).await, 405, "there, for those who POST");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
-    let Some(redis) = redis_or_loud().await else { return };
+async fn a_hanging_redis_is_reported_in_time_and_its_return_is_noticed() {
+    let Some(redis) = redis_or_skip().await else { return };
     let url = redis.url();
     with_pod(&url, async |pod| {
-        pod.is_ready().await;
+        pod.wait_until_ready().await;
         put_item(&redis).await;
-        let door = pod.door();
+        let line_url = pod.line_url();
         let client = reqwest::Client::new();
         let join = async |user: &str| {
             let began = Instant::now();
-            let answer = client.post(&door).header("user-id", user).send().await.unwrap();
+            let answer = client.post(&line_url).header("user-id", user).send().await.unwrap();
             (answer, began.elapsed())
         };
         assert_eq!(join("kim").await.0.status(), 201);
@@ -146,7 +149,7 @@ async fn a_redis_that_hangs_is_told_in_time_and_its_return_is_noticed() {
         redis.resume().unwrap();
         // Perhaps with the place that was given when it woke up.
         let joins = async || join("lee").await.0.status().is_success();
-        eventually(SOON, "people join again", joins).await;
+        eventually(TEST_TIMEOUT, "joins succeed again", joins).await;
     })
     .await;
 }

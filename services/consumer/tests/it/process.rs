@@ -1,13 +1,13 @@
-//! The consumer as a process: while its store is away, and without Kafka.
+//! The consumer as a process: without its store, and without Kafka.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use daegi_testkit::{Process, eventually, free_port, redis_or_loud};
+use daegi_testkit::{ChildProcess, eventually, free_port, redis_or_skip};
 
-const SOON: Duration = Duration::from_secs(10);
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
-fn start(address: &str, store: &str, kafka: &str) -> Process {
+fn start(address: &str, store: &str, kafka: &str) -> ChildProcess {
     let child = Command::new(env!("CARGO_BIN_EXE_daegi-consumer"))
         .env_clear()
         .env("DAEGI_STORE", store)
@@ -17,17 +17,17 @@ fn start(address: &str, store: &str, kafka: &str) -> Process {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    Process::from(child)
+    ChildProcess::from(child)
 }
 
 #[tokio::test]
-async fn without_kafka_it_says_that_nothing_waits() {
-    let Some(redis) = redis_or_loud().await else { return };
+async fn without_kafka_the_lag_is_0() {
+    let Some(redis) = redis_or_skip().await else { return };
     let address = format!("127.0.0.1:{}", free_port());
     let _consumer = start(&address, &redis.url(), "off");
     let lines = ["item.changed", "order.closed"]
         .map(|topic| format!("daegi_consumer_lag{{topic=\"{topic}\"}} 0"));
-    eventually(SOON, "it says so", async || {
+    eventually(TEST_TIMEOUT, "it says so", async || {
         let Ok(answer) = reqwest::get(format!("http://{address}/metrics")).await else {
             return false;
         };
@@ -38,18 +38,19 @@ async fn without_kafka_it_says_that_nothing_waits() {
 }
 
 #[tokio::test]
-async fn without_its_store_it_is_alive_but_not_ready_and_ends_when_told() {
+async fn without_its_store_it_is_alive_but_not_ready_and_stops_on_sigterm() {
     let address = format!("127.0.0.1:{}", free_port());
     let mut child = start(&address, "redis://127.0.0.1:1", "127.0.0.1:1");
     let status = async |path: &str| {
         let answer = reqwest::get(format!("http://{address}{path}")).await;
         answer.map(|answer| answer.status().as_u16()).ok()
     };
-    eventually(SOON, "the consumer is alive", async || status("/livez").await == Some(200)).await;
-    assert_eq!(status("/readyz").await, Some(503), "its store is away");
+    eventually(TEST_TIMEOUT, "the consumer is alive", async || status("/livez").await == Some(200))
+        .await;
+    assert_eq!(status("/readyz").await, Some(503), "its store is unreachable");
     assert_eq!(status("/metrics").await, Some(200));
-    assert_eq!(status("/internal/admin/v1/leader").await, Some(404), "it is no scheduler");
-    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(told.success());
+    assert_eq!(status("/internal/admin/v1/leader").await, Some(404), "it is not a scheduler");
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -3,7 +3,7 @@
 mod orders;
 mod sale;
 
-use daegi_testkit::{chance, kafka_or_loud, redis_or_loud};
+use daegi_testkit::{kafka_or_skip, redis_or_skip, seeded_rng};
 
 use orders::OrderService;
 use sale::{EVERYBODY, Sale};
@@ -15,10 +15,10 @@ const SLOW: u32 = 1;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn activations_are_complete_and_in_order_though_leaders_are_killed_and_the_broker_stops() {
-    let (Some(redis), Some(mut kafka)) = (redis_or_loud().await, kafka_or_loud().await) else {
+    let (Some(redis), Some(mut kafka)) = (redis_or_skip().await, kafka_or_skip().await) else {
         return;
     };
-    let mut chance = chance("activations");
+    let mut chance = seeded_rng("activations");
     let mut sale = Sale::open(&redis, &kafka.bootstrap()).await;
     let history = sale.everybody_joins().await;
     let orders = OrderService::listen(&kafka.bootstrap()).await;

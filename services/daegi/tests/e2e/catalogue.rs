@@ -9,7 +9,7 @@ use daegi_testkit::eventually;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::member::Member;
+use crate::member::FleetProcess;
 
 /// Marks are spread by their keys, and so many of them are in every partition.
 const MARKS: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) fn changed(id: &str, stock: u32, version: u64) -> ItemChanged {
 }
 
 /// All items as operators see them, by id.
-pub(crate) async fn items(scheduler: &Member) -> BTreeMap<String, Value> {
+pub(crate) async fn items(scheduler: &FleetProcess) -> BTreeMap<String, Value> {
     let list = scheduler.admin(Method::GET, "waiting-item", Value::Null).await;
     let all = list["items"].as_array().unwrap_or(&Vec::new()).clone();
     let named = all.into_iter().map(|item| (item["itemId"].as_str().unwrap().to_owned(), item));
@@ -45,12 +45,13 @@ pub(crate) async fn items(scheduler: &Member) -> BTreeMap<String, Value> {
 
 impl Catalogue {
     pub(crate) fn new(brokers: &str, topics: &Topics) -> Self {
-        let publisher = Publisher::new(brokers).unwrap().with_patience(Duration::from_secs(60));
+        let publisher =
+            Publisher::new(brokers).unwrap().with_delivery_timeout(Duration::from_secs(60));
         Self { publisher, topics: topics.clone(), marked: 0 }
     }
 
     pub(crate) fn record(&self, event: &ItemChanged) -> Record {
-        Record::event(event, &self.topics).unwrap()
+        Record::from_event(event, &self.topics).unwrap()
     }
 
     pub(crate) fn topic(&self) -> &str {
@@ -64,12 +65,12 @@ impl Catalogue {
     /// Waits until everything published so far has had its effect: a mark goes behind it in every
     /// partition, and partitions are read in order. What is read in one go takes effect in any
     /// order, so only a second mark, written when the first is there, is surely behind it.
-    pub(crate) async fn settled(&mut self, scheduler: &Member, deadline: Duration) {
+    pub(crate) async fn settled(&mut self, scheduler: &FleetProcess, deadline: Duration) {
         self.mark(scheduler, deadline).await;
         self.mark(scheduler, deadline).await;
     }
 
-    async fn mark(&mut self, scheduler: &Member, deadline: Duration) {
+    async fn mark(&mut self, scheduler: &FleetProcess, deadline: Duration) {
         self.marked += 1;
         let marks = (0..MARKS).map(|n| changed(&format!("{MARK}{n}"), 1, self.marked));
         let marks: Vec<_> = marks.map(|mark| self.record(&mark)).collect();

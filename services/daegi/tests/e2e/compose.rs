@@ -51,12 +51,12 @@ async fn only_people_are_let_in_by_the_front_door(stage: &Stage) {
 }
 
 async fn a_pod_that_dies_is_not_noticed(stage: &mut Stage, people: &People) {
-    stage.member("api-1").cut_power();
+    stage.member("api-1").sigkill();
     for person in 0..20 {
         people.join(&format!("calm-{person}")).await;
     }
     stage.member("api-1").start_again();
-    stage.member("api-1").ready().await;
+    stage.member("api-1").wait_ready().await;
 }
 
 /// As the images are asked.
@@ -64,7 +64,7 @@ fn services_say_how_they_are(stage: &mut Stage) {
     for name in ["api-2", "scheduler-1", "consumer"] {
         assert!(stage.healthcheck(name).success(), "{name}");
     }
-    stage.member("api-2").cut_power();
+    stage.member("api-2").sigkill();
     assert_eq!(stage.healthcheck("api-2").code(), Some(1));
     stage.member("api-2").start_again();
 }
@@ -72,9 +72,9 @@ fn services_say_how_they_are(stage: &mut Stage) {
 /// Somebody has taken the lease who will not let anybody in.
 async fn nobody_leads(stage: &Stage) {
     let lease = "daegi:{p00}:lease";
-    stage.redis.ask::<()>(&["SET", lease, "nobody"]).await.unwrap();
+    stage.redis.command::<()>(&["SET", lease, "nobody"]).await.unwrap();
     stage.prometheus.fires("DaegiNobodyLeads").await;
-    stage.redis.ask::<()>(&["DEL", lease]).await.unwrap();
+    stage.redis.command::<()>(&["DEL", lease]).await.unwrap();
     stage.prometheus.is_quiet("DaegiNobodyLeads").await;
 }
 
@@ -89,7 +89,7 @@ async fn kafka_is_gone(stage: &mut Stage, people: &People) {
 }
 
 async fn the_consumer_is_gone(stage: &mut Stage) {
-    stage.member("consumer").cut_power();
+    stage.member("consumer").sigkill();
     stage.prometheus.fires("DaegiNoConsumer").await;
     stage.member("consumer").start_again();
     stage.prometheus.is_quiet("DaegiNoConsumer").await;
@@ -102,7 +102,7 @@ async fn redis_is_gone(stage: &mut Stage, people: &People) {
     publisher.publish(&[said("no JSON")]).await.unwrap();
     let consumer = stage.member("consumer");
     eventually(SOON, "a dead letter", async || {
-        consumer.metric(daegi_kafka::meters::DEAD_LETTERS).await > 0.0
+        consumer.metric(daegi_kafka::metrics::DEAD_LETTERS).await > 0.0
     })
     .await;
 
@@ -115,7 +115,7 @@ async fn redis_is_gone(stage: &mut Stage, people: &People) {
             people.ask(&ticket).await;
         }
         prometheus.is_firing("DaegiErrors").await
-            && consumer.metric(daegi_kafka::meters::RETRIES).await > 0.0
+            && consumer.metric(daegi_kafka::metrics::RETRIES).await > 0.0
     })
     .await;
     stage.redis.start_again().await.unwrap();

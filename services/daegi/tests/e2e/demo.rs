@@ -1,48 +1,54 @@
-//! The neighbours around a waiting room: every arrow of the circle, on the embedded broker.
+//! The tasks around a waiting room: every arrow of the demo, on the embedded broker.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use daegi::circle::{self, Circle, View};
 use daegi_domain::Topics;
 use daegi_kafka::EmbeddedBroker;
-use daegi_neighbours::Kafka;
-use daegi_neighbours::crowd::Crowd;
-use daegi_neighbours::product::{Phase, Plan, Progress};
 use daegi_runtime::Shutdown;
-use daegi_testkit::{Process, eventually, free_port};
+use daegi_storefront::Kafka;
+use daegi_storefront::demo::{self, Demo, DemoHandles};
+use daegi_storefront::load::VisitorLoad;
+use daegi_storefront::product::{Phase, Plan, Progress};
+use daegi_testkit::{ChildProcess, eventually, free_port};
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::room::Room;
-use daegi_testkit::process::signal;
+use daegi_testkit::child::signal;
 
-const SOON: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A sale of four seats and two more, and a crowd that decides quickly.
-async fn quick(brokers: &str, api: &str) -> Circle {
+/// A sale of 4 seats and a restock of 2, with visitors that order quickly.
+async fn quick_demo(brokers: &str, api: &str) -> Demo {
     let kafka = Kafka { brokers: brokers.to_owned(), topics: Topics::default() };
     let restock_after = Duration::from_secs(1);
-    let plan =
-        Plan { stock: 4, restock: 2, restocks: 1, restock_after, linger: SOON, ..circle::plan() };
-    let mut circle = Circle::new(kafka, api, plan).await.unwrap();
-    circle.crowd = Crowd {
+    let plan = Plan {
+        stock: 4,
+        restock: 2,
+        restocks: 1,
+        restock_after,
+        linger: TEST_TIMEOUT,
+        ..demo::sale_plan()
+    };
+    let mut demo = Demo::new(kafka, api, plan).await.unwrap();
+    demo.load = VisitorLoad {
         size: 12,
         rush: Duration::from_secs(1),
         trickle: Duration::from_millis(500),
         leave_percent: 0,
-        vanish_percent: 0,
+        disappear_percent: 0,
         thinking_ms: 10..=50,
-        ..circle.crowd
+        ..demo.load
     };
-    circle
+    demo
 }
 
-async fn until(view: &View, what: &str, is: impl FnMut(&Progress) -> bool) -> Progress {
-    let mut sale = view.sale.clone();
-    let reached = tokio::time::timeout(SOON, sale.wait_for(is)).await;
-    *reached.unwrap_or_else(|_| panic!("not within {SOON:?}: {what}")).unwrap()
+async fn until(handles: &DemoHandles, what: &str, is: impl FnMut(&Progress) -> bool) -> Progress {
+    let mut sale = handles.sale.clone();
+    let reached = tokio::time::timeout(TEST_TIMEOUT, sale.wait_for(is)).await;
+    *reached.unwrap_or_else(|_| panic!("not within {TEST_TIMEOUT:?}: {what}")).unwrap()
 }
 
 async fn order(room: &Room, shop: &str, pass: &str) -> Response {
@@ -50,14 +56,14 @@ async fn order(room: &Room, shop: &str, pass: &str) -> Response {
     order.json(&json!({ "itemId": "concert" })).send().await.unwrap()
 }
 
-/// Kim joins first and waits for her pass.
-async fn let_in(room: &Room) -> (String, String) {
-    eventually(SOON, "the line is open", async || {
+/// Joins as kim and waits for the pass.
+async fn join_and_wait_for_pass(room: &Room) -> (String, String) {
+    eventually(TEST_TIMEOUT, "the line is open", async || {
         room.join("concert", "kim").await.status() == StatusCode::CREATED
     })
     .await;
     let token = room.ticket("concert", "kim").await["token"].as_str().unwrap().to_owned();
-    let pass = eventually(SOON, "it is kim's turn", async || {
+    let pass = eventually(TEST_TIMEOUT, "it is kim's turn", async || {
         room.poll_ok("concert", &token).await["pass"].as_str().map(ToOwned::to_owned)
     })
     .await;
@@ -65,46 +71,46 @@ async fn let_in(room: &Room) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_circle_turns_from_the_opening_over_sold_out_to_the_restock() {
+async fn the_sale_runs_from_the_opening_over_sold_out_to_the_restock() {
     let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
     let args = ["--kafka", broker.bootstrap_servers(), "--token-count-to-move", "10"];
     let room = Room::open("memory", None, &args).await;
-    let circle = quick(broker.bootstrap_servers(), &room.public).await;
-    let (shop, shutdown) = (circle.order_desk.clone(), Shutdown::new());
-    let (view, neighbours) = circle.start(&shutdown);
+    let demo = quick_demo(broker.bootstrap_servers(), &room.public).await;
+    let (shop, shutdown) = (demo.orders_url.clone(), Shutdown::new());
+    let (handles, tasks) = demo.start(&shutdown);
 
-    let (token, pass) = let_in(&room).await;
+    let (token, pass) = join_and_wait_for_pass(&room).await;
     orders_once(&room, &shop, &pass).await;
-    eventually(SOON, "the slot is free", async || {
+    eventually(TEST_TIMEOUT, "the slot is free", async || {
         room.poll_ok("concert", &token).await["status"] != "ENTERABLE"
     })
     .await;
 
-    let sold_out = until(&view, "sold out", |sale| sale.phase == Phase::SoldOut).await;
+    let sold_out = until(&handles, "sold out", |sale| sale.phase == Phase::SoldOut).await;
     assert_eq!((sold_out.stock, sold_out.restocked), (0, 0));
-    eventually(SOON, "the line says so", async || {
+    eventually(TEST_TIMEOUT, "the line says so", async || {
         let line = room.http.get(room.line("concert")).send().await.unwrap();
         line.json::<Value>().await.unwrap()["lineState"] == "SOLD_OUT"
     })
     .await;
     let gone = |sale: &Progress| sale.restocked > 0 && sale.phase == Phase::SoldOut;
-    let end = until(&view, "sold out again after the restock", gone).await;
+    let end = until(&handles, "sold out again after the restock", gone).await;
     assert_eq!(end.sold, 6, "every seat is sold once");
-    eventually(SOON, "the order service heard of everybody who ordered", async || {
-        let counts = view.desk.book().counts();
-        counts.let_in >= counts.orders && counts.orders >= 6
+    eventually(TEST_TIMEOUT, "the order service heard of everybody who ordered", async || {
+        let counts = handles.checkout.ledger().counts();
+        counts.admitted >= counts.orders && counts.orders >= 6
     })
     .await;
 
     shutdown.begin().await;
-    neighbours.gone().await;
-    shutdown.wait(SOON).await.unwrap();
+    tasks.join().await;
+    shutdown.wait(TEST_TIMEOUT).await.unwrap();
     room.close().await;
 }
 
 /// The same pass is the same order, and a bad one is none.
 async fn orders_once(room: &Room, shop: &str, pass: &str) {
-    let first = eventually(SOON, "the shop knows what is on sale", async || {
+    let first = eventually(TEST_TIMEOUT, "the shop knows what is on sale", async || {
         let answer = order(room, shop, pass).await;
         (answer.status() != StatusCode::SERVICE_UNAVAILABLE).then_some(answer)
     })
@@ -122,7 +128,7 @@ async fn orders_once(room: &Room, shop: &str, pass: &str) {
 }
 
 #[test]
-fn the_demo_tells_what_happens_and_ends_in_order() {
+fn the_demo_prints_its_progress_and_stops_cleanly() {
     let address = |port: u16| format!("127.0.0.1:{port}");
     let (public, internal) = (address(free_port()), address(free_port()));
     let child = Command::new(env!("CARGO_BIN_EXE_daegi"))
@@ -132,7 +138,7 @@ fn the_demo_tells_what_happens_and_ends_in_order() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut child = Process::from(child);
+    let mut child = ChildProcess::from(child);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
     while !printed.contains(" · inside ") {

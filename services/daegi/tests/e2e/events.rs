@@ -43,7 +43,7 @@ async fn product_and_order_services_move_the_line_over_the_embedded_broker() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn product_and_order_services_move_the_line_over_a_real_broker() {
-    let Some(broker) = daegi_testkit::kafka_or_loud().await else { return };
+    let Some(broker) = daegi_testkit::kafka_or_skip().await else { return };
     whole_circle(&broker.bootstrap()).await;
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use daegi_testkit::{Redis, eventually, redis_cluster_or_loud, redis_sentinel_or_loud};
+use daegi_testkit::{Redis, eventually, redis_cluster_or_skip, redis_sentinel_or_skip};
 use reqwest::{Client, Response, StatusCode};
 use tokio::task::JoinSet;
 
@@ -121,14 +121,14 @@ async fn dies(master: &mut Redis) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sentinel_master_dies_under_load() {
-    let Some(mut redis) = redis_sentinel_or_loud().await else { return };
+    let Some(mut redis) = redis_sentinel_or_skip().await else { return };
     let url = redis.url();
     survives("sentinel", &url, async || dies(redis.master().await.unwrap()).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_master_dies_under_load() {
-    let Some(mut redis) = redis_cluster_or_loud().await else { return };
+    let Some(mut redis) = redis_cluster_or_skip().await else { return };
     let url = redis.url();
     // The one with the lease, so that leading fails over, too.
     survives("cluster", &url, async || dies(redis.master_of("{p00}").await.unwrap()).await).await;

@@ -7,19 +7,19 @@ use daegi_testkit::eventually;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::member::{Fleet, Member, TICKET_SECRETS, binary};
+use crate::member::{Fleet, FleetProcess, TICKET_SECRETS, binary};
 use crate::room::ADMIN_TOKEN;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_pods_two_schedulers_and_a_leader_that_is_killed() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
     let fleet = Fleet::new(&redis);
     let http = &fleet.http;
     let pods = [fleet.start("daegi-api"), fleet.start("daegi-api")];
     let mut schedulers = vec![fleet.start("daegi-scheduler"), fleet.start("daegi-scheduler")];
     let consumer = fleet.start("daegi-consumer");
     for one in pods.iter().chain(&schedulers).chain([&consumer]) {
-        one.ready().await;
+        one.wait_ready().await;
     }
 
     // Told to one scheduler, in force for all.
@@ -51,10 +51,10 @@ async fn two_pods_two_schedulers_and_a_leader_that_is_killed() {
     }
 
     // The leader is killed; the other one takes over and lets people in.
-    let first_leads = schedulers[0].leads().await;
+    let first_leads = schedulers[0].is_leader().await;
     schedulers.remove(usize::from(!first_leads)).kill();
     let survivor = &schedulers[0];
-    eventually(Duration::from_secs(10), "the standby leads", || survivor.leads()).await;
+    eventually(Duration::from_secs(10), "the standby leads", || survivor.is_leader()).await;
     survivor.admin(Method::PUT, path, json!({ "tokenCountToMove": 4 })).await;
     eventually(Duration::from_secs(10), "everybody is inside", || async {
         let counts = survivor.admin(Method::GET, "waiting-queue/token-count", Value::Null);
@@ -71,7 +71,7 @@ async fn two_pods_two_schedulers_and_a_leader_that_is_killed() {
 }
 
 /// Any replica tells operators of all the others, and what they were told.
-async fn is_seen_from(replica: &Member, schedulers: usize) {
+async fn is_seen_from(replica: &FleetProcess, schedulers: usize) {
     eventually(Duration::from_secs(30), "all replicas, and one that leads", || async {
         let overview = replica.admin(Method::GET, "overview", Value::Null).await;
         let seen = overview["schedulers"].as_array().unwrap();
@@ -86,9 +86,9 @@ async fn is_seen_from(replica: &Member, schedulers: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_disagrees_about_partitions_refuses_to_start() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
     let scheduler = Fleet::new(&redis).start("daegi-scheduler");
-    scheduler.ready().await;
+    scheduler.wait_ready().await;
     let output = Command::new(binary("daegi-scheduler"))
         .env_clear()
         .env("DAEGI_STORE", redis.url())

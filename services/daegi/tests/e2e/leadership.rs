@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, UserId};
 use daegi_runtime::Clock;
-use daegi_scheduler::meters;
+use daegi_scheduler::metrics;
 use daegi_store::{Lease, RedisStore, SharedStore};
-use daegi_testkit::{Redis, eventually, redis_or_loud};
+use daegi_testkit::{Redis, eventually, redis_or_skip};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::member::{Fleet, Member};
+use crate::member::{Fleet, FleetProcess};
 
 /// What is deployed unless told otherwise.
 const LEASE: Duration = Duration::from_secs(3);
@@ -23,36 +23,39 @@ const QUOTA: u32 = 2;
 const PEOPLE: usize = 900;
 
 /// A leader and two standbys, with the default lease.
-async fn three(redis: &Redis) -> (Member, Vec<Member>) {
-    let fleet = Fleet::new(redis).with("DAEGI_LEASE_MS", &LEASE.as_millis().to_string());
-    let leader = fleet.ready("daegi-scheduler").await;
-    eventually(SOON, "the first leads", || leader.leads()).await;
-    let standbys = vec![fleet.ready("daegi-scheduler").await, fleet.ready("daegi-scheduler").await];
+async fn three(redis: &Redis) -> (FleetProcess, Vec<FleetProcess>) {
+    let fleet = Fleet::new(redis).env("DAEGI_LEASE_MS", &LEASE.as_millis().to_string());
+    let leader = fleet.start_ready("daegi-scheduler").await;
+    eventually(SOON, "the first leads", || leader.is_leader()).await;
+    let standbys = vec![
+        fleet.start_ready("daegi-scheduler").await,
+        fleet.start_ready("daegi-scheduler").await,
+    ];
     for standby in &standbys {
-        assert!(!standby.leads().await);
+        assert!(!standby.is_leader().await);
     }
     (leader, standbys)
 }
 
 /// Who leads, as this replica says.
-async fn leader(member: &Member) -> Value {
+async fn leader(member: &FleetProcess) -> Value {
     member.admin(Method::GET, "leader", Value::Null).await
 }
 
 /// Waits until one of them leads.
-async fn next_term(standbys: &[Member]) {
+async fn next_term(standbys: &[FleetProcess]) {
     eventually(SOON, "a standby leads", async || {
-        standbys[0].leads().await || standbys[1].leads().await
+        standbys[0].is_leader().await || standbys[1].is_leader().await
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_gets_sigterm_hands_over_within_a_second() {
-    let Some(redis) = redis_or_loud().await else { return };
+    let Some(redis) = redis_or_skip().await else { return };
     let (mut leader, standbys) = three(&redis).await;
     let told = Instant::now();
-    leader.tell_to_stop();
+    leader.sigterm();
     next_term(&standbys).await;
     assert!(told.elapsed() < SECOND, "after {:?}", told.elapsed());
     assert_eq!(leader.wait().unwrap().code(), Some(0));
@@ -60,7 +63,7 @@ async fn a_leader_that_gets_sigterm_hands_over_within_a_second() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second() {
-    let Some(redis) = redis_or_loud().await else { return };
+    let Some(redis) = redis_or_skip().await else { return };
     let (leader, standbys) = three(&redis).await;
     let killed = Instant::now();
     leader.kill();
@@ -70,7 +73,7 @@ async fn a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn standbys_serve_operators_and_name_the_leader() {
-    let Some(redis) = redis_or_loud().await else { return };
+    let Some(redis) = redis_or_skip().await else { return };
     let (first, standbys) = three(&redis).await;
     let own = leader(&first).await;
     let (name, epoch) = (&own["replica"], &own["epoch"]);
@@ -79,19 +82,19 @@ async fn standbys_serve_operators_and_name_the_leader() {
         assert_eq!((&said["leading"], &said["leader"]), (&json!(false), name), "{said}");
         assert_eq!((&said["epoch"], &said["since"]), (epoch, &own["since"]));
         assert!(said["termSeconds"].is_u64() && said["replica"] != *name, "{said}");
-        assert_eq!(standby.metric(meters::IS_LEADER).await, 0.0);
+        assert_eq!(standby.metric(metrics::IS_LEADER).await, 0.0);
     }
     let path = "waiting-queue/token-count-to-move";
     standbys[0].admin(Method::PUT, path, json!({ "tokenCountToMove": 77 })).await;
     assert_eq!(first.admin(Method::GET, path, Value::Null).await["tokenCountToMove"], 77);
-    assert_eq!(first.metric(meters::IS_LEADER).await, 1.0);
-    assert_eq!(Some(first.metric(meters::EPOCH).await), epoch.as_f64());
-    let lasts = async || first.metric(meters::TERM_SECONDS).await > 0.0;
+    assert_eq!(first.metric(metrics::IS_LEADER).await, 1.0);
+    assert_eq!(Some(first.metric(metrics::EPOCH).await), epoch.as_f64());
+    let lasts = async || first.metric(metrics::TERM_SECONDS).await > 0.0;
     eventually(SOON, "the length of the term is shown", lasts).await;
 }
 
 /// A line of many, and one scheduler with a short lease that lets them in.
-async fn sale(redis: &Redis) -> (SharedStore, Member) {
+async fn sale(redis: &Redis) -> (SharedStore, FleetProcess) {
     let settings = Settings { token_count_to_move: QUOTA, tick_ms: 50 };
     let store = RedisStore::open(&redis.url(), 16, settings).await.unwrap();
     let store: SharedStore = Arc::new(store);
@@ -108,7 +111,7 @@ async fn sale(redis: &Redis) -> (SharedStore, Member) {
     let people: Vec<_> =
         (0..PEOPLE).map(|n| UserId::parse(&format!("person-{n}")).unwrap()).collect();
     store.join(&concert.id, &people, &settings, now).await.unwrap();
-    let scheduler = Fleet::new(redis).ready("daegi-scheduler").await;
+    let scheduler = Fleet::new(redis).start_ready("daegi-scheduler").await;
     eventually(SOON, "people are let in", async || entered(&store).await > 0).await;
     (store, scheduler)
 }
@@ -123,7 +126,7 @@ async fn entered(store: &SharedStore) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after_waking() {
-    let Some(redis) = redis_or_loud().await else { return };
+    let Some(redis) = redis_or_skip().await else { return };
     let (store, scheduler) = sale(&redis).await;
     scheduler.pause();
     // The next leader is this test: it leads, and lets nobody in.
@@ -136,9 +139,9 @@ async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after
     let before = entered(&store).await;
     assert!(before < PEOPLE as u64, "there is nobody left to be let in");
     scheduler.resume();
-    let learned = async || scheduler.metric(meters::HAND_OVERS).await > 0.0;
+    let learned = async || scheduler.metric(metrics::HAND_OVERS).await > 0.0;
     eventually(SOON, "it learns that its term is over", learned).await;
-    assert!(!scheduler.leads().await);
+    assert!(!scheduler.is_leader().await);
     assert_eq!(entered(&store).await, before);
     lease.release().await;
     eventually(SOON, "it may lead again", async || entered(&store).await > before).await;
@@ -146,11 +149,11 @@ async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_store_refuses_a_stale_leader_is_counted() {
-    let Some(redis) = redis_or_loud().await else { return };
+    let Some(redis) = redis_or_skip().await else { return };
     let (store, scheduler) = sale(&redis).await;
-    assert_eq!(scheduler.metric(meters::STALE).await, 0.0);
+    assert_eq!(scheduler.metric(metrics::STALE).await, 0.0);
     store.begin_term(Clock::system().now_ms()).await.unwrap();
-    let counted = async || scheduler.metric(meters::STALE).await == 1.0;
+    let counted = async || scheduler.metric(metrics::STALE).await == 1.0;
     eventually(SOON, "the refusal is counted", counted).await;
     let said = leader(&scheduler).await;
     assert_eq!((&said["staleRefusals"], &said["handOvers"]), (&json!(1), &json!(1)), "{said}");

@@ -1,3 +1,3 @@
 //! Processes of the fleet.
 
-pub(crate) use daegi_testkit::fleet::{Fleet, Member, TICKET_SECRETS, binary};
+pub(crate) use daegi_testkit::fleet::{Fleet, FleetProcess, TICKET_SECRETS, binary};

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daegi_domain::Topic;
-use daegi_testkit::kafka_reader::{Found, written};
-use daegi_testkit::{Reader, chance, durable_redis_or_loud, shared_kafka_or_loud};
+use daegi_testkit::topic_reader::{TopicRecord, message_count};
+use daegi_testkit::{TopicReader, durable_redis_or_skip, seeded_rng, shared_kafka_or_skip};
 
 use crate::catalogue::{self, Catalogue};
 use crate::member::Fleet;
@@ -20,20 +20,20 @@ const SOON: Duration = Duration::from_secs(120);
 #[tokio::test(flavor = "multi_thread")]
 async fn poison_is_dead_lettered_and_the_rest_applied_though_redis_is_away_for_20_seconds() {
     let (Some(mut redis), Some(kafka)) =
-        (durable_redis_or_loud().await, shared_kafka_or_loud().await)
+        (durable_redis_or_skip().await, shared_kafka_or_skip().await)
     else {
         return;
     };
-    let mut chance = chance("poison");
-    let topics = kafka.own_topics().await.unwrap();
+    let mut chance = seeded_rng("poison");
+    let topics = kafka.create_topics().await.unwrap();
     let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
     let messages = Messages::random(&catalogue, &mut chance);
     let fleet = Fleet::new(&redis).with_kafka(&kafka.bootstrap(), &topics);
     let scheduler = fleet.start_with("daegi-scheduler", &[("DAEGI_KAFKA", "off")]);
-    scheduler.ready().await;
-    let _consumer = fleet.ready("daegi-consumer").await;
-    let dead_letters = topics.dead_letters(Topic::ItemChanged);
-    let reader = Reader::open(&kafka.bootstrap(), &dead_letters).await.unwrap();
+    scheduler.wait_ready().await;
+    let _consumer = fleet.start_ready("daegi-consumer").await;
+    let dead_letters = topics.dead_letter_name(Topic::ItemChanged);
+    let reader = TopicReader::open(&kafka.bootstrap(), &dead_letters).await.unwrap();
 
     let (early, late) = messages.records.split_at(messages.records.len() / 2);
     catalogue.publish(early).await;
@@ -43,7 +43,7 @@ async fn poison_is_dead_lettered_and_the_rest_applied_though_redis_is_away_for_2
     catalogue.publish(late).await;
     tokio::time::sleep(OUTAGE).await;
     redis.start_again().await.unwrap();
-    scheduler.ready().await;
+    scheduler.wait_ready().await;
     catalogue.settled(&scheduler, SOON).await;
 
     for (id, item) in catalogue::items(&scheduler).await {
@@ -52,21 +52,25 @@ async fn poison_is_dead_lettered_and_the_rest_applied_though_redis_is_away_for_2
     }
     assert_eq!(catalogue::items(&scheduler).await.len(), messages.last.len());
     // Everything was dealt with, so all letters are there.
-    let letters = written(&kafka.bootstrap(), &dead_letters).await.unwrap();
+    let letters = message_count(&kafka.bootstrap(), &dead_letters).await.unwrap();
     dead.extend(reader.take(usize::try_from(letters).unwrap() - dead.len()).await);
-    let sent = written(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
-    let source = Reader::open(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
+    let sent = message_count(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
+    let source = TopicReader::open(&kafka.bootstrap(), catalogue.topic()).await.unwrap();
     let sent = source.take(usize::try_from(sent).unwrap()).await;
     are_the_poison(&dead, &messages, &by_place(sent));
 }
 
-fn by_place(sent: Vec<Found>) -> BTreeMap<(String, String), Found> {
-    let place = |found: &Found| (found.partition.to_string(), found.offset.to_string());
+fn by_place(sent: Vec<TopicRecord>) -> BTreeMap<(String, String), TopicRecord> {
+    let place = |found: &TopicRecord| (found.partition.to_string(), found.offset.to_string());
     sent.into_iter().map(|found| (place(&found), found)).collect()
 }
 
 /// Every poison once and none else, each as it was sent and with the place it was sent to.
-fn are_the_poison(dead: &[Found], messages: &Messages, sent: &BTreeMap<(String, String), Found>) {
+fn are_the_poison(
+    dead: &[TopicRecord],
+    messages: &Messages,
+    sent: &BTreeMap<(String, String), TopicRecord>,
+) {
     let mut missing = messages.poison.clone();
     for letter in dead {
         let number = letter.headers[NUMBER].as_str();

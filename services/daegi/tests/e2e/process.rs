@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use daegi_testkit::process::signal;
-use daegi_testkit::{Process, free_port};
+use daegi_testkit::child::signal;
+use daegi_testkit::{ChildProcess, free_port};
 
 fn daegi(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_daegi"));
@@ -112,7 +112,7 @@ fn a_taken_port_is_one_clear_line() {
 }
 
 /// The process on free ports, and what it printed until its commands to copy were out.
-fn started() -> (Process, String) {
+fn started() -> (ChildProcess, String) {
     let address = |port: u16| format!("127.0.0.1:{port}");
     let (public, internal) = (address(free_port()), address(free_port()));
     let child = daegi(&["--public-addr", &public, "--internal-addr", &internal])
@@ -120,7 +120,7 @@ fn started() -> (Process, String) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut child = Process::from(child);
+    let mut child = ChildProcess::from(child);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
     while !banner.contains("tokenCountToMove=3'") {

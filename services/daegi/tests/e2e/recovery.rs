@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use daegi_testkit::{Redis, eventually, redis_or_loud, shared_kafka_or_loud};
+use daegi_testkit::{Redis, eventually, redis_or_skip, shared_kafka_or_skip};
 use futures_util::{StreamExt, stream};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::catalogue::{Catalogue, changed};
-use crate::member::{Fleet, Member};
+use crate::member::{Fleet, FleetProcess};
 
 /// How many wait when everything is lost.
 const PEOPLE: usize = 20_000;
@@ -27,8 +27,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn new(fleet: &Fleet, pods: &[Member; 2]) -> Self {
-        let line = |pod: &Member| format!("{}/api/v1/item/concert/waiting-queue", pod.public);
+    fn new(fleet: &Fleet, pods: &[FleetProcess; 2]) -> Self {
+        let line = |pod: &FleetProcess| format!("{}/api/v1/item/concert/waiting-queue", pod.public);
         let pods = [line(&pods[0]), line(&pods[1])];
         Self { http: fleet.http.clone(), pods, tokens: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl Crowd {
     }
 }
 
-async fn quota(scheduler: &Member, count: u32) {
+async fn quota(scheduler: &FleetProcess, count: u32) {
     let body = json!({ "tokenCountToMove": count });
     eventually(SOON, "the quota is set", async || {
         scheduler.admin(Method::PUT, QUOTA, body.clone()).await == body
@@ -104,14 +104,14 @@ async fn quota(scheduler: &Member, count: u32) {
     .await;
 }
 
-async fn entered(scheduler: &Member) -> usize {
+async fn entered(scheduler: &FleetProcess) -> usize {
     let path = "waiting-queue/token-count?itemId=concert";
     let counts = scheduler.admin(Method::GET, path, Value::Null).await;
     counts["totalEntered"].as_u64().unwrap_or(0) as usize
 }
 
 /// Lets some people in: they must be the first of the line, whoever else joined meanwhile.
-async fn goes_on_in_order(crowd: &Crowd, scheduler: &Member, line: &[String]) {
+async fn goes_on_in_order(crowd: &Crowd, scheduler: &FleetProcess, line: &[String]) {
     quota(scheduler, 20).await;
     eventually(SOON, "people are let in", async || entered(scheduler).await >= 100).await;
     // Checked inside the script that lets people in: nobody is from here on.
@@ -126,27 +126,27 @@ async fn goes_on_in_order(crowd: &Crowd, scheduler: &Member, line: &[String]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_of_twenty_thousand_re_forms_after_flushall() {
-    let (Some(redis), Some(kafka)) = (redis_or_loud().await, shared_kafka_or_loud().await) else {
+    let (Some(redis), Some(kafka)) = (redis_or_skip().await, shared_kafka_or_skip().await) else {
         return;
     };
-    let topics = kafka.own_topics().await.unwrap();
+    let topics = kafka.create_topics().await.unwrap();
     let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
     let fleet = Fleet::new(&redis)
-        .with("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
-        .with("DAEGI_RECOVERY_HOLD_MS", "5000")
+        .env("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
+        .env("DAEGI_RECOVERY_HOLD_MS", "5000")
         .with_kafka(&kafka.bootstrap(), &topics);
     let pods = [fleet.start("daegi-api"), fleet.start("daegi-api")];
-    let scheduler = fleet.ready("daegi-scheduler").await;
-    let _consumer = fleet.ready("daegi-consumer").await;
+    let scheduler = fleet.start_ready("daegi-scheduler").await;
+    let _consumer = fleet.start_ready("daegi-consumer").await;
     for pod in &pods {
-        pod.ready().await;
+        pod.wait_ready().await;
     }
     catalogue.publish(&[catalogue.record(&changed("concert", 100_000, 1))]).await;
     catalogue.settled(&scheduler, SOON).await;
     let mut crowd = Crowd::new(&fleet, &pods);
     crowd.tokens = crowd.join("person", PEOPLE).await;
 
-    redis.ask::<()>(&["FLUSHALL"]).await.unwrap();
+    redis.command::<()>(&["FLUSHALL"]).await.unwrap();
     // The item comes back from Kafka. The last one asks first, and newcomers do not wait.
     let first = eventually(SOON, "the loss is told", async || {
         let told = crowd.ticket(0, &crowd.tokens[PEOPLE - 1]).await;
@@ -171,20 +171,20 @@ async fn restore(redis: &mut Redis) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fail_over_that_lost_the_newest_places_puts_them_back_before_newcomers() {
-    let Some(mut redis) = redis_or_loud().await else { return };
+    let Some(mut redis) = redis_or_skip().await else { return };
     let fleet = Fleet::new(&redis)
-        .with("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
-        .with("DAEGI_RECOVERY_HOLD_MS", "3000");
+        .env("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
+        .env("DAEGI_RECOVERY_HOLD_MS", "3000");
     let pods = [fleet.start("daegi-api"), fleet.start("daegi-api")];
-    let scheduler = fleet.ready("daegi-scheduler").await;
+    let scheduler = fleet.start_ready("daegi-scheduler").await;
     for pod in &pods {
-        pod.ready().await;
+        pod.wait_ready().await;
     }
     let item = json!({"itemName": "concert", "remainCount": 9000, "waitingQueueEnabled": true});
     scheduler.admin(Method::POST, "waiting-item/concert/manually", item).await;
     let mut crowd = Crowd::new(&fleet, &pods);
     crowd.tokens = crowd.join("kept", 300).await;
-    redis.ask::<()>(&["SAVE"]).await.unwrap();
+    redis.command::<()>(&["SAVE"]).await.unwrap();
     let lost = crowd.join("lost", 200).await;
     restore(&mut redis).await;
 

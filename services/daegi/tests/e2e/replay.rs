@@ -4,7 +4,7 @@ mod product;
 
 use std::time::Duration;
 
-use daegi_testkit::{chance, redis_or_loud, shared_kafka_or_loud};
+use daegi_testkit::{redis_or_skip, seeded_rng, shared_kafka_or_skip};
 
 use crate::catalogue::{self, Catalogue};
 use crate::member::Fleet;
@@ -14,16 +14,16 @@ const SOON: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_item_changes_again_from_the_start_or_in_another_order_changes_no_item() {
-    let (Some(redis), Some(kafka)) = (redis_or_loud().await, shared_kafka_or_loud().await) else {
+    let (Some(redis), Some(kafka)) = (redis_or_skip().await, shared_kafka_or_skip().await) else {
         return;
     };
-    let mut chance = chance("replay");
-    let topics = kafka.own_topics().await.unwrap();
+    let mut chance = seeded_rng("replay");
+    let topics = kafka.create_topics().await.unwrap();
     let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
     let fleet = Fleet::new(&redis).with_kafka(&kafka.bootstrap(), &topics);
     let scheduler = fleet.start_with("daegi-scheduler", &[("DAEGI_KAFKA", "off")]);
-    scheduler.ready().await;
-    let consumer = fleet.ready("daegi-consumer").await;
+    scheduler.wait_ready().await;
+    let consumer = fleet.start_ready("daegi-consumer").await;
 
     let histories: Vec<History> = (0..60).map(|n| History::random(n, &mut chance)).collect();
     catalogue.publish(&interleaved(&histories, &catalogue, &mut chance)).await;

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use daegi_domain::{TokenClosed, Topic};
-use daegi_kafka::{Record, meters};
-use daegi_testkit::kafka_reader::written;
+use daegi_kafka::{Record, metrics};
+use daegi_testkit::topic_reader::message_count;
 use daegi_testkit::{
-    Reader, chance, durable_redis_or_loud, eventually, redis_or_loud, shared_kafka_or_loud,
+    TopicReader, durable_redis_or_skip, eventually, redis_or_skip, seeded_rng, shared_kafka_or_skip,
 };
 use serde_json::Value;
 
 use crate::catalogue::{self, Catalogue, changed};
-use crate::member::{Fleet, Member};
+use crate::member::{Fleet, FleetProcess};
 use crowd::{Crowd, PEOPLE};
 
 /// After so long a group gives up a replica that says nothing (`session.timeout.ms`), and then
@@ -30,17 +30,17 @@ const ROUNDS: usize = 20;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_takes_over_from_one_that_is_killed_and_nothing_takes_effect_twice() {
-    let (Some(redis), Some(kafka)) = (redis_or_loud().await, shared_kafka_or_loud().await) else {
+    let (Some(redis), Some(kafka)) = (redis_or_skip().await, shared_kafka_or_skip().await) else {
         return;
     };
-    let mut chance = chance("replicas");
-    let (brokers, topics) = (kafka.bootstrap(), kafka.own_topics().await.unwrap());
+    let mut chance = seeded_rng("replicas");
+    let (brokers, topics) = (kafka.bootstrap(), kafka.create_topics().await.unwrap());
     let mut catalogue = Catalogue::new(&brokers, &topics);
     let fleet = Fleet::new(&redis).with_kafka(&brokers, &topics);
-    let fleet = fleet.with("DAEGI_TOKEN_COUNT_TO_MOVE", "1000");
-    let scheduler = fleet.ready("daegi-scheduler").await;
+    let fleet = fleet.env("DAEGI_TOKEN_COUNT_TO_MOVE", "1000");
+    let scheduler = fleet.start_ready("daegi-scheduler").await;
     let mut consumers =
-        vec![fleet.ready("daegi-consumer").await, fleet.ready("daegi-consumer").await];
+        vec![fleet.start_ready("daegi-consumer").await, fleet.start_ready("daegi-consumer").await];
     let crowd = Crowd::inside(&fleet, &scheduler, &mut catalogue).await;
     let mut version = both_work(&consumers, &catalogue).await;
 
@@ -60,17 +60,17 @@ async fn a_consumer_takes_over_from_one_that_is_killed_and_nothing_takes_effect_
     catalogue.settled(&scheduler, TAKEOVER).await;
     let closed = topics.name(Topic::TokenClosed);
     eventually(TAKEOVER, "all tickets are closed", async || {
-        written(&brokers, closed).await.unwrap() >= PEOPLE as i64
+        message_count(&brokers, closed).await.unwrap() >= PEOPLE as i64
     })
     .await;
     assert!(killed_at.elapsed() < TAKEOVER, "took over after {:?}", killed_at.elapsed());
 
     are_at(version, &catalogue::items(&scheduler).await);
-    let closed = Reader::open(&brokers, closed).await.unwrap().take(PEOPLE).await;
+    let closed = TopicReader::open(&brokers, closed).await.unwrap().take(PEOPLE).await;
     let closed = closed.iter().map(|found| serde_json::from_slice(found.body.as_ref().unwrap()));
     crowd.has_ordered_once(&closed.collect::<Result<Vec<TokenClosed>, _>>().unwrap());
     assert_eq!(consumers.remove(0).terminate().code(), Some(0));
-    let events = written(&brokers, topics.name(Topic::TokenClosed)).await.unwrap();
+    let events = message_count(&brokers, topics.name(Topic::TokenClosed)).await.unwrap();
     assert_eq!(events, PEOPLE as i64, "no ticket is closed twice");
 }
 
@@ -85,36 +85,36 @@ fn items_at(version: u64, catalogue: &Catalogue) -> Vec<Record> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_that_is_killed_while_it_waits_for_the_store_has_committed_nothing() {
     let (Some(mut redis), Some(kafka)) =
-        (durable_redis_or_loud().await, shared_kafka_or_loud().await)
+        (durable_redis_or_skip().await, shared_kafka_or_skip().await)
     else {
         return;
     };
-    let topics = kafka.own_topics().await.unwrap();
+    let topics = kafka.create_topics().await.unwrap();
     let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
     let fleet = Fleet::new(&redis).with_kafka(&kafka.bootstrap(), &topics);
     let scheduler = fleet.start_with("daegi-scheduler", &[("DAEGI_KAFKA", "off")]);
-    scheduler.ready().await;
-    let consumer = fleet.ready("daegi-consumer").await;
+    scheduler.wait_ready().await;
+    let consumer = fleet.start_ready("daegi-consumer").await;
     catalogue.publish(&items_at(1, &catalogue)).await;
     catalogue.settled(&scheduler, SOON).await;
 
     redis.stop();
     catalogue.publish(&items_at(2, &catalogue)).await;
     eventually(SOON, "it cannot do what it read", async || {
-        consumer.metric(meters::RETRIES).await > 0.0
+        consumer.metric(metrics::RETRIES).await > 0.0
     })
     .await;
     tokio::time::sleep(COMMIT).await;
     consumer.kill();
     redis.start_again().await.unwrap();
-    scheduler.ready().await;
-    let _next = fleet.ready("daegi-consumer").await;
+    scheduler.wait_ready().await;
+    let _next = fleet.start_ready("daegi-consumer").await;
     catalogue.settled(&scheduler, SOON).await;
     are_at(2, &catalogue::items(&scheduler).await);
 }
 
 /// Publishes until both have done something, and returns the version the items are at.
-async fn both_work(consumers: &[Member], catalogue: &Catalogue) -> u64 {
+async fn both_work(consumers: &[FleetProcess], catalogue: &Catalogue) -> u64 {
     let mut version = 0;
     for consumer in consumers {
         let before = applied(consumer).await;
@@ -138,6 +138,6 @@ fn are_at(version: u64, items: &BTreeMap<String, Value>) {
     }
 }
 
-async fn applied(consumer: &Member) -> f64 {
-    consumer.metric(meters::APPLIED).await
+async fn applied(consumer: &FleetProcess) -> f64 {
+    consumer.metric(metrics::APPLIED).await
 }

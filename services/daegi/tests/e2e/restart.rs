@@ -5,8 +5,8 @@ mod listener;
 use std::time::{Duration, Instant};
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, Ticket, TicketKeys, UserId};
-use daegi_runtime::{Clock, descriptors};
-use daegi_store::{Joined, RedisStore, Store};
+use daegi_runtime::{Clock, rlimit};
+use daegi_store::{ItemStore, JoinOutcome, RedisStore, TicketStore};
 use daegi_testkit::{Redis, eventually};
 use reqwest::Method;
 use serde_json::json;
@@ -25,12 +25,13 @@ const SOON: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_thousand_come_back_to_another_pod_spread_over_the_announced_window() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
-    descriptors::raise();
+    let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
+    rlimit::raise_nofile_limit();
     let tokens = waiting(&redis).await;
-    let fleet = Fleet::new(&redis).with("DAEGI_TOKEN_COUNT_TO_MOVE", "0");
-    let scheduler = fleet.ready("daegi-scheduler").await;
-    let (leaving, staying) = (fleet.ready("daegi-api").await, fleet.ready("daegi-api").await);
+    let fleet = Fleet::new(&redis).env("DAEGI_TOKEN_COUNT_TO_MOVE", "0");
+    let scheduler = fleet.start_ready("daegi-scheduler").await;
+    let (leaving, staying) =
+        (fleet.start_ready("daegi-api").await, fleet.start_ready("daegi-api").await);
     let (mut crowd, mut said) = (JoinSet::new(), Crowd::listen());
     for (who, token) in tokens.iter().enumerate() {
         let pods = [&leaving, &staying].map(|pod| pod.public.clone());
@@ -93,11 +94,11 @@ async fn waiting(redis: &Redis) -> Vec<String> {
     let users: Vec<_> =
         (0..PEOPLE).map(|who| UserId::parse(&format!("person-{who}")).unwrap()).collect();
     let joined = store.join(&item.id, &users, &settings, now).await.unwrap();
-    let token = |(user, joined): (&UserId, Joined)| match joined {
-        Joined::At { number, .. } => {
+    let token = |(user, joined): (&UserId, JoinOutcome)| match joined {
+        JoinOutcome::Ticket { number, .. } => {
             keys.token(&Ticket { item: item.id.clone(), user: user.clone(), number })
         }
-        Joined::Refused(why) => panic!("refused: {why:?}"),
+        JoinOutcome::Refused(why) => panic!("refused: {why:?}"),
     };
     users.iter().zip(joined).map(token).collect()
 }

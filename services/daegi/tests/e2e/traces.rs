@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use daegi_domain::{Topics, TraceContext};
 use daegi_kafka::EmbeddedBroker;
-use daegi_testkit::{Reader, free_port};
+use daegi_testkit::{TopicReader, free_port};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
 /// What the next event of a topic says about its trace.
 async fn traceparent(broker: &EmbeddedBroker, topic: &str) -> Option<TraceContext> {
-    let reader = Reader::open(broker.bootstrap_servers(), topic).await.unwrap();
+    let reader = TopicReader::open(broker.bootstrap_servers(), topic).await.unwrap();
     let event = reader.take(1).await.remove(0);
     event.headers.get("traceparent").map(|text| TraceContext::parse(text).unwrap())
 }
@@ -31,16 +31,16 @@ fn context(span: &Heard) -> TraceContext {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ticket_is_one_trace_over_two_processes_and_kafka() {
-    let Some(redis) = daegi_testkit::redis_or_loud().await else { return };
+    let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
     let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
     let collector = Collector::start().await;
     let fleet = Fleet::new(&redis)
         .with_kafka(broker.bootstrap_servers(), &Topics::default())
-        .with("DAEGI_OTLP_ENDPOINT", &collector.url)
-        .with("DAEGI_TRACE_RATIO", "1");
+        .env("DAEGI_OTLP_ENDPOINT", &collector.url)
+        .env("DAEGI_TRACE_RATIO", "1");
     let (api, scheduler) = (fleet.start("daegi-api"), fleet.start("daegi-scheduler"));
-    api.ready().await;
-    scheduler.ready().await;
+    api.wait_ready().await;
+    scheduler.wait_ready().await;
     let item = json!({"itemName": "concert", "remainCount": 50, "waitingQueueEnabled": true});
     scheduler.admin(Method::POST, "waiting-item/concert/manually", item).await;
 

@@ -8,12 +8,12 @@ use axum::response::Response;
 use daegi_runtime::http::Peer;
 use daegi_runtime::{Code, Problem};
 
-use super::Admin;
+use super::AdminState;
 
-/// Passes on requests with the admin token; all others get the same 401, later after each wrong
-/// token of their address.
+/// Forwards requests with the admin token. All others get the same 401, delayed after wrong tokens
+/// of their address.
 pub(super) async fn require_token(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
@@ -28,7 +28,7 @@ pub(super) async fn require_token(
     Err(Problem::new(Code::Unauthorized, "the admin token is missing or wrong"))
 }
 
-/// The token of `Authorization: Bearer <token>`; the scheme's case does not matter (RFC 9110).
+/// Returns the token of `Authorization: Bearer <token>`; the scheme is case-insensitive (RFC 9110).
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())

@@ -1,4 +1,4 @@
-//! How many people wait and how many are inside.
+//! Numbers of waiting tickets and entries.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use daegi_domain::ItemId;
-use daegi_store::Counts;
+use daegi_store::LineCounts;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::query::{Query, values_of};
-use super::{Admin, AdminError, Answer, ask};
+use super::requests::{QueryPairs, query_values};
+use super::{AdminError, AdminResult, AdminState, store_call};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TokenCounts {
     items: Vec<TokenCount>,
-    /// Ids that were asked for and are no items.
+    /// Requested ids that are not items.
     unknown_item_ids: Vec<ItemId>,
     total_waiting: u64,
     total_entered: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TokenCount {
     item_id: ItemId,
@@ -30,31 +31,31 @@ struct TokenCount {
     entered_token_count: u64,
 }
 
-/// Counts all items, or those asked for in that order; ids that are no items are listed. Users who
-/// came back after missing their turn count as waiting.
+/// LineCounts all items, or those of `itemId` in that order; ids that are not items are listed.
+/// Returning tickets count as waiting.
 pub(super) async fn show(
-    State(admin): State<Arc<Admin>>,
-    query: Query,
-) -> Answer<Json<TokenCounts>> {
-    let asked = asked_for(query)?;
-    let ids = if asked.is_empty() {
-        let items = ask(admin.store.items()).await?;
+    State(admin): State<Arc<AdminState>>,
+    query: QueryPairs,
+) -> AdminResult<Json<TokenCounts>> {
+    let requested = requested_ids(query)?;
+    let ids = if requested.is_empty() {
+        let items = store_call(admin.store.items()).await?;
         items.into_iter().map(|item| item.id).collect()
     } else {
-        asked.clone()
+        requested.clone()
     };
-    let counts = ask(admin.store.counts(&ids)).await?;
+    let counts = store_call(admin.store.counts(&ids)).await?;
     let mut counts: HashMap<_, _> =
         counts.into_iter().map(|line| (line.item.clone(), line)).collect();
-    let unknown = asked.into_iter().filter(|id| !counts.contains_key(id)).collect();
+    let unknown = requested.into_iter().filter(|id| !counts.contains_key(id)).collect();
     let items = ids.iter().filter_map(|id| counts.remove(id)).map(TokenCount::from);
-    Ok(Json(TokenCounts::of(items.collect(), unknown)))
+    Ok(Json(TokenCounts::new(items.collect(), unknown)))
 }
 
-fn asked_for(query: Query) -> Answer<Vec<ItemId>> {
+fn requested_ids(query: QueryPairs) -> AdminResult<Vec<ItemId>> {
     let mut seen = HashSet::new();
     let mut ids = Vec::new();
-    for text in values_of(query, "itemId")? {
+    for text in query_values(query, "itemId")? {
         let id = ItemId::parse(&text).map_err(|error| AdminError::Invalid(error.to_string()))?;
         if seen.insert(id.clone()) {
             ids.push(id);
@@ -64,7 +65,7 @@ fn asked_for(query: Query) -> Answer<Vec<ItemId>> {
 }
 
 impl TokenCounts {
-    fn of(items: Vec<TokenCount>, unknown_item_ids: Vec<ItemId>) -> Self {
+    fn new(items: Vec<TokenCount>, unknown_item_ids: Vec<ItemId>) -> Self {
         Self {
             unknown_item_ids,
             total_waiting: items.iter().map(|item| item.waiting_token_count).sum(),
@@ -74,8 +75,8 @@ impl TokenCounts {
     }
 }
 
-impl From<Counts> for TokenCount {
-    fn from(line: Counts) -> Self {
+impl From<LineCounts> for TokenCount {
+    fn from(line: LineCounts) -> Self {
         Self {
             item_id: line.item,
             waiting_token_count: line.waiting + line.returning,

@@ -1,4 +1,4 @@
-//! Every way an admin call can fail, and the one place where that becomes an answer.
+//! The errors of admin calls and their HTTP responses.
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{ItemId, PolicyError};
@@ -11,18 +11,18 @@ pub(super) enum AdminError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the store did not answer in time")]
-    Slow,
+    StoreTimeout,
     #[error("there is no item {0}")]
-    NoItem(ItemId),
+    ItemNotFound(ItemId),
     #[error("there is an item {0} already")]
-    Exists(ItemId),
+    ItemExists(ItemId),
     #[error("item {0} was changed by others at the same time, try again")]
-    Contended(ItemId),
+    Conflict(ItemId),
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error("{0}")]
     Invalid(String),
-    /// The request did not even parse; the extractor has said why.
+    /// The request did not parse; the extractor made the problem.
     #[error(transparent)]
     Request(#[from] Problem),
 }
@@ -32,31 +32,33 @@ impl From<AdminError> for Problem {
         let detail = error.to_string();
         match error {
             AdminError::Request(problem) => problem,
-            AdminError::Store(error) => of_store(&error),
-            AdminError::Slow => away(&detail),
-            AdminError::NoItem(_) => Self::new(Code::ItemNotFound, detail),
-            AdminError::Exists(_) | AdminError::Contended(_) => Self::new(Code::Conflict, detail),
+            AdminError::Store(error) => store_problem(&error),
+            AdminError::StoreTimeout => unavailable(&detail),
+            AdminError::ItemNotFound(_) => Self::new(Code::ItemNotFound, detail),
+            AdminError::ItemExists(_) | AdminError::Conflict(_) => {
+                Self::new(Code::Conflict, detail)
+            }
             AdminError::Policy(_) | AdminError::Invalid(_) => Self::invalid(detail),
         }
     }
 }
 
-/// Trouble of the store is never the operator's fault and never a 500: all of it can pass, by
-/// itself or once somebody has seen the log.
-fn of_store(error: &StoreError) -> Problem {
+/// A store error is never the operator's fault and never a 500: it passes by itself, or after an
+/// operator has read the log.
+fn store_problem(error: &StoreError) -> Problem {
     match error {
         StoreError::Unavailable(_)
-        | StoreError::Address(_)
-        | StoreError::Version { .. }
+        | StoreError::InvalidUrl(_)
+        | StoreError::UnsupportedVersion { .. }
         | StoreError::Eviction { .. }
-        | StoreError::Partitions { .. }
+        | StoreError::PartitionMismatch { .. }
         | StoreError::Corrupt(_)
-        | StoreError::StaleEpoch(_) => away(&error.to_string()),
+        | StoreError::StaleEpoch(_) => unavailable(&error.to_string()),
     }
 }
 
-/// What the store said is for the log; it may name hosts.
-fn away(cause: &str) -> Problem {
+/// Logs the cause and hides it from the response, because it may name hosts.
+fn unavailable(cause: &str) -> Problem {
     tracing::warn!(error = cause, "admin call failed");
     Problem::unavailable("the store does not answer, try again shortly")
 }

@@ -1,4 +1,4 @@
-//! One line: how it is now, and how it was.
+//! One line: current figures and history.
 
 use std::sync::Arc;
 
@@ -6,43 +6,45 @@ use axum::Json;
 use axum::extract::State;
 use daegi_domain::{ItemId, Millis, rfc3339};
 use daegi_runtime::http::PathParams;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::picture::eta;
+use super::overview_cache::eta;
 use super::processes::{EventView, Processes};
 use super::view::ItemView;
-use super::{Admin, AdminError, Answer, ask};
-use crate::lookout::{SAMPLE_MS, Sample};
+use super::{AdminError, AdminResult, AdminState, store_call};
+use crate::monitor::{SAMPLE_MS, Sample};
 
-/// A line now.
-#[derive(Debug, Serialize)]
+/// The current figures of a line.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct LineNow {
+pub(super) struct LineDetail {
     /// RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     at: String,
     item: ItemView,
-    people: People,
-    /// Over the last half minute; null while this replica does not know yet.
+    people: LineFigures,
+    /// Over the last 30 s; null until this replica has samples.
     admitted_per_second: Option<f64>,
-    /// Until somebody who joins now is let in; null while nobody can say.
+    /// Until a ticket that joins now is admitted; null if unknown.
     eta_seconds: Option<u64>,
-    /// What the leader published of this line lately, newest first.
+    /// The latest events of this line that the leader published, newest first.
     events: Vec<EventView>,
 }
 
-/// Where people are, and what became of all who ever joined.
-#[derive(Debug, Serialize)]
+/// Current tickets by state, and totals since the line began.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct People {
+struct LineFigures {
     waiting: u64,
-    /// Those of them who missed their turn, came back, and are served first.
+    /// Those of them that missed their turn, returned, and are served first.
     returning: u64,
-    /// Put aside because nobody had seen them when their turn came.
+    /// Absent at their turn; may return.
     missed: u64,
     entered: u64,
-    /// How many numbers the front has passed since the line began,
+    /// Numbers that the front has passed since the line began.
     frontier: u64,
-    /// and how many were given.
+    /// Numbers that were issued since the line began.
     tail: u64,
     joined: u64,
     admitted: u64,
@@ -52,11 +54,11 @@ struct People {
     abandoned: u64,
 }
 
-/// A line over time, one list for each figure, oldest first.
-#[derive(Debug, Serialize)]
+/// A line over time: one list per figure, oldest first.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LineHistory {
-    /// The replica that remembers it; it forgets with its process.
+    /// The replica whose samples these are; they are lost with its process.
     replica: String,
     sample_ms: Millis,
     /// Unix milliseconds.
@@ -74,34 +76,34 @@ pub(super) struct LineHistory {
 }
 
 pub(super) async fn now(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     PathParams(id): PathParams<ItemId>,
-) -> Answer<Json<LineNow>> {
+) -> AdminResult<Json<LineDetail>> {
     let at = admin.clock.now_ms();
     let ids = [id];
-    let asked = async {
+    let reads = async {
         tokio::try_join!(
             admin.store.item(&ids[0]),
             admin.store.counts(&ids),
             admin.store.settings(),
-            admin.store.notices(at),
+            admin.store.heartbeats(at),
         )
     };
-    let (item, counts, settings, notices) = ask(asked).await?;
+    let (item, counts, settings, notices) = store_call(reads).await?;
     let [id] = ids;
     let Some((item, counts)) = item.zip(counts.into_iter().next()) else {
-        return Err(AdminError::NoItem(id));
+        return Err(AdminError::ItemNotFound(id));
     };
-    let speed = admin.lookout.admitted_per_second(&id, counts.totals.admitted, at);
+    let speed = admin.monitor.admitted_per_second(&id, counts.totals.admitted, at);
     let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
-    let mut events = Processes::of(notices).events;
+    let mut events = Processes::from_heartbeats(notices).events;
     events.retain(|event| event.item_id == id);
-    Ok(Json(LineNow {
+    Ok(Json(LineDetail {
         at: rfc3339(at),
         admitted_per_second: speed,
         eta_seconds: eta(item.line_state, waiting, speed),
-        people: People {
+        people: LineFigures {
             waiting,
             returning: counts.returning,
             missed: counts.missed,
@@ -121,13 +123,13 @@ pub(super) async fn now(
 }
 
 pub(super) async fn history(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     PathParams(id): PathParams<ItemId>,
-) -> Answer<Json<LineHistory>> {
-    if ask(admin.store.item(&id)).await?.is_none() {
-        return Err(AdminError::NoItem(id));
+) -> AdminResult<Json<LineHistory>> {
+    if store_call(admin.store.item(&id)).await?.is_none() {
+        return Err(AdminError::ItemNotFound(id));
     }
-    let samples = admin.lookout.samples(&id);
+    let samples = admin.monitor.samples(&id);
     let all = |figure: fn(&Sample) -> u32| samples.iter().map(figure).collect::<Vec<_>>();
     Ok(Json(LineHistory {
         replica: admin.leadership.replica().to_owned(),

@@ -1,5 +1,5 @@
-//! Everything at a glance: all lines, who leads, what lags. Everybody gets the part they look at, of
-//! a picture that is taken for all.
+//! The overview: all lines, leader and lag. Every caller gets its part of a snapshot that all
+//! callers share.
 
 use std::sync::Arc;
 
@@ -7,19 +7,20 @@ use axum::Json;
 use axum::extract::State;
 use daegi_domain::{LineState, rfc3339};
 use daegi_runtime::http::QueryParams;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::picture::{LineView, StoreMemory, Totals};
+use super::overview_cache::{LineView, StoreMemory, Totals};
 use super::processes::Processes;
-use super::{Admin, Answer};
+use super::{AdminResult, AdminState};
 
-/// How many lines are answered where nobody says, and at most.
-const LIMITS: (usize, usize) = (50, 1_000);
+/// Default and maximum number of lines in a response.
+pub(super) const LIMITS: (usize, usize) = (50, 1_000);
 
-/// Which part of the picture somebody looks at.
+/// Filter, order and page of the lines.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Asked {
+pub(super) struct OverviewQuery {
     /// Only lines whose id or name contains this.
     search: Option<String>,
     state: Option<LineState>,
@@ -29,10 +30,10 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-/// What comes first.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+/// The order of the lines.
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-enum Sort {
+pub(super) enum Sort {
     #[default]
     Waiting,
     Entered,
@@ -43,52 +44,53 @@ enum Sort {
     State,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Overview {
     /// RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     at: String,
-    /// The replica that answers.
+    /// The replica that handled the call.
     replica: String,
     token_count_to_move: u32,
     tick_ms: u32,
     outbox_pending: u64,
-    /// Null where lines live in the process.
+    /// Null for a memory store.
     store_memory: Option<StoreMemory>,
     #[serde(flatten)]
     processes: Processes,
     totals: Totals,
-    /// How many lines there are to look at; `lines` is the part that was asked for.
+    /// How many lines match; `lines` is one page of them.
     matching: usize,
     lines: Vec<LineView>,
 }
 
 pub(super) async fn show(
-    State(admin): State<Arc<Admin>>,
-    QueryParams(asked): QueryParams<Asked>,
-) -> Answer<Json<Overview>> {
-    let picture = admin.picture().await?;
+    State(admin): State<Arc<AdminState>>,
+    QueryParams(query): QueryParams<OverviewQuery>,
+) -> AdminResult<Json<Overview>> {
+    let snapshot = admin.overview().await?;
     let mut lines: Vec<&LineView> =
-        picture.lines.iter().filter(|line| asked.matches(line)).collect();
-    lines.sort_by(|one, other| asked.sort.order(one, other));
+        snapshot.lines.iter().filter(|line| query.matches(line)).collect();
+    lines.sort_by(|one, other| query.sort.order(one, other));
     let matching = lines.len();
-    let limit = asked.limit.unwrap_or(LIMITS.0).min(LIMITS.1);
-    let lines = lines.into_iter().skip(asked.offset.unwrap_or(0)).take(limit);
+    let limit = query.limit.unwrap_or(LIMITS.0).min(LIMITS.1);
+    let lines = lines.into_iter().skip(query.offset.unwrap_or(0)).take(limit);
     Ok(Json(Overview {
-        at: rfc3339(picture.at),
+        at: rfc3339(snapshot.at),
         replica: admin.leadership.replica().to_owned(),
-        token_count_to_move: picture.settings.token_count_to_move,
-        tick_ms: picture.settings.tick_ms,
-        outbox_pending: picture.outbox_pending,
-        store_memory: picture.store_memory,
-        processes: picture.processes.clone(),
-        totals: picture.totals.clone(),
+        token_count_to_move: snapshot.settings.token_count_to_move,
+        tick_ms: snapshot.settings.tick_ms,
+        outbox_pending: snapshot.outbox_pending,
+        store_memory: snapshot.store_memory,
+        processes: snapshot.processes.clone(),
+        totals: snapshot.totals.clone(),
         matching,
         lines: lines.cloned().collect(),
     }))
 }
 
-impl Asked {
+impl OverviewQuery {
     fn matches(&self, line: &LineView) -> bool {
         let is_named = self.search.as_ref().is_none_or(|search| {
             let search = search.to_lowercase();
@@ -100,7 +102,7 @@ impl Asked {
 }
 
 impl Sort {
-    /// Most first, but names from A to Z; lines that are equal stay sorted by id.
+    /// Compares two lines: highest first, but names from A to Z; equal lines stay sorted by id.
     fn order(self, one: &LineView, other: &LineView) -> std::cmp::Ordering {
         let speed = |line: &LineView| line.admitted_per_second.unwrap_or(-1.0);
         match self {

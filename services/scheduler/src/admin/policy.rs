@@ -1,4 +1,4 @@
-//! Changing some rules of a line and keeping the others.
+//! Changes some rules of a policy and keeps the others.
 
 use std::sync::Arc;
 
@@ -6,48 +6,52 @@ use axum::Json;
 use axum::extract::State;
 use daegi_domain::{Item, ItemId, Policy};
 use daegi_runtime::http::{JsonBody, PathParams};
-use daegi_store::PolicyChange;
+use daegi_store::PolicyUpdateOutcome;
 use serde_json::{Map, Value, json};
 
 use super::audit::Operator;
 use super::view::ItemView;
-use super::{Admin, AdminError, Answer, ask};
+use super::{AdminError, AdminResult, AdminState, store_call};
 
-/// How often a change starts over because somebody else changed the item meanwhile.
-const TRIES: u32 = 5;
+/// Attempts of a change that conflicts with concurrent changes of the item.
+const MAX_ATTEMPTS: u32 = 5;
 
-/// A JSON merge patch (RFC 7396): what is named changes, null goes back to the default, the rest
-/// stays. `page` is merged field by field.
+/// Applies a JSON merge patch (RFC 7396): named fields change, null restores the default, other
+/// fields stay. `page` is merged field by field.
 pub(super) async fn patch(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     operator: Operator,
     PathParams(id): PathParams<ItemId>,
     JsonBody(changes): JsonBody<Map<String, Value>>,
-) -> Answer<Json<ItemView>> {
+) -> AdminResult<Json<ItemView>> {
     let (before, item) = change(&admin, &id, &changes).await?;
     let policies = (json!(before.policy), json!(item.policy));
-    admin.note(operator, "set policy", Some(&id), policies).await;
-    Ok(Json(ItemView::now(&admin, item).await?))
+    admin.record_audit(operator, "set policy", Some(&id), policies).await;
+    Ok(Json(ItemView::load(&admin, item).await?))
 }
 
-/// Compare and set on the revision, so that two operators who change different rules at the same
-/// time both get what they asked for. Answers the item before and after.
-async fn change(admin: &Admin, id: &ItemId, changes: &Map<String, Value>) -> Answer<(Item, Item)> {
-    for _ in 0..TRIES {
-        let before = ask(admin.store.item(id)).await?;
-        let before = before.ok_or_else(|| AdminError::NoItem(id.clone()))?;
+/// Compares and sets the revision, so that concurrent changes of different rules both succeed.
+/// Returns the item before and after.
+async fn change(
+    admin: &AdminState,
+    id: &ItemId,
+    changes: &Map<String, Value>,
+) -> AdminResult<(Item, Item)> {
+    for _ in 0..MAX_ATTEMPTS {
+        let before = store_call(admin.store.item(id)).await?;
+        let before = before.ok_or_else(|| AdminError::ItemNotFound(id.clone()))?;
         let policy = merged(&before.policy, changes)?;
         let now = admin.clock.now_ms();
-        match ask(admin.store.set_policy(id, &policy, before.revision, now)).await? {
-            PolicyChange::Changed(item) => return Ok((before, *item)),
-            PolicyChange::Conflict => {}
-            PolicyChange::NotFound => return Err(AdminError::NoItem(id.clone())),
+        match store_call(admin.store.set_policy(id, &policy, before.revision, now)).await? {
+            PolicyUpdateOutcome::Changed(item) => return Ok((before, *item)),
+            PolicyUpdateOutcome::Conflict => {}
+            PolicyUpdateOutcome::NotFound => return Err(AdminError::ItemNotFound(id.clone())),
         }
     }
-    Err(AdminError::Contended(id.clone()))
+    Err(AdminError::Conflict(id.clone()))
 }
 
-fn merged(policy: &Policy, changes: &Map<String, Value>) -> Answer<Policy> {
+fn merged(policy: &Policy, changes: &Map<String, Value>) -> AdminResult<Policy> {
     let invalid = |error: serde_json::Error| AdminError::Invalid(format!("policy: {error}"));
     let mut rules: Map<String, Value> =
         serde_json::to_value(policy).and_then(serde_json::from_value).map_err(invalid)?;
@@ -57,7 +61,7 @@ fn merged(policy: &Policy, changes: &Map<String, Value>) -> Answer<Policy> {
     Ok(policy)
 }
 
-fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> Answer<()> {
+fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> AdminResult<()> {
     for (name, value) in changes {
         // Serde would not notice an unknown name whose value is null.
         let Some(before) = rules.remove(name) else {
@@ -86,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_changes_and_null_goes_back_to_the_default() {
+    fn named_fields_change_and_null_restores_the_default() {
         let before =
             patched(&Policy::default(), json!({"maxActive": 7, "graceSeconds": 30})).unwrap();
         assert_eq!((before.max_active, before.grace_seconds), (Some(7), 30));

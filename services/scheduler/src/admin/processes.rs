@@ -1,13 +1,14 @@
-//! The processes of a waiting room, by what they say about themselves.
+//! The processes of a deployment, from their heartbeats.
 
 use std::collections::BTreeMap;
 
-use daegi_domain::{EndReason, Happened, ItemId, Presence, UserId, rfc3339};
-use daegi_store::Notice;
+use daegi_domain::{EndReason, Heartbeat, ItemId, RecentEvent, UserId, rfc3339};
+use daegi_store::HeartbeatRecord;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Everybody who said something lately.
-#[derive(Debug, Clone, Default, Serialize)]
+/// All processes with a recent heartbeat.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Processes {
     schedulers: Vec<SchedulerView>,
@@ -16,52 +17,59 @@ pub(super) struct Processes {
     pub(super) events: Vec<EventView>,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Scheduler")]
 struct SchedulerView {
     replica: String,
     leading: bool,
     epoch: Option<u64>,
     /// RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     since: Option<String>,
     last_tick_millis: Option<u64>,
-    /// When it said so, RFC 3339.
+    /// When the heartbeat was sent, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     said_at: String,
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Consumer")]
 struct ConsumerView {
     replica: String,
-    /// Messages of each topic that are yet to be read; null while nobody knows.
+    /// Messages of each topic that were not read yet; null while unknown.
     lag: BTreeMap<String, Option<u64>>,
-    /// When it said so, RFC 3339.
+    /// When the heartbeat was sent, RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     said_at: String,
 }
 
-/// Something that happened to a ticket.
-#[derive(Debug, Clone, Serialize)]
+/// An event of a ticket.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Event")]
 pub(super) struct EventView {
     /// RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
     at: String,
     pub(super) item_id: ItemId,
     user_id: UserId,
-    /// How the ticket ended; null if the person was let in.
+    /// How the ticket ended; null for an admission.
     reason: Option<EndReason>,
 }
 
 impl Processes {
-    /// What a process of another version says and nobody here understands is left out.
-    pub(super) fn of(notices: Vec<Notice>) -> Self {
+    /// Parses heartbeats. Those of an unknown format, from another version, are ignored.
+    pub(super) fn from_heartbeats(records: Vec<HeartbeatRecord>) -> Self {
         let mut processes = Self::default();
-        for Notice { who, text, at } in notices {
+        for HeartbeatRecord { process, payload, at } in records {
             let said_at = rfc3339(at);
-            match serde_json::from_str(&text) {
-                Ok(Presence::Scheduler { term, last_tick_millis, events }) => {
+            match serde_json::from_str(&payload) {
+                Ok(Heartbeat::Scheduler { term, last_tick_millis, events }) => {
                     processes.events.extend(events.into_iter().rev().map(EventView::from));
                     processes.schedulers.push(SchedulerView {
-                        replica: who,
+                        replica: process,
                         leading: term.is_some(),
                         epoch: term.map(|(epoch, _)| epoch),
                         since: term.map(|(_, since)| rfc3339(since)),
@@ -69,18 +77,20 @@ impl Processes {
                         said_at,
                     });
                 }
-                Ok(Presence::Consumer { lag }) => {
-                    processes.consumers.push(ConsumerView { replica: who, lag, said_at });
+                Ok(Heartbeat::Consumer { lag }) => {
+                    processes.consumers.push(ConsumerView { replica: process, lag, said_at });
                 }
-                Err(error) => tracing::debug!(%error, who, "a notice nobody understands"),
+                Err(error) => {
+                    tracing::debug!(%error, process, "heartbeat of unknown format ignored")
+                }
             }
         }
         processes
     }
 }
 
-impl From<Happened> for EventView {
-    fn from(event: Happened) -> Self {
+impl From<RecentEvent> for EventView {
+    fn from(event: RecentEvent) -> Self {
         Self {
             at: rfc3339(event.at),
             item_id: event.item,

@@ -1,34 +1,38 @@
-//! What an operator can do about data loss that no process has seen.
+//! Declares a data loss that no process has detected.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
 use daegi_domain::rfc3339;
-use daegi_store::TAKE_BACK_MS;
+use daegi_store::RECLAIM_WINDOW_MS;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::audit::Operator;
-use super::{Admin, Answer, ask};
+use super::{AdminResult, AdminState, store_call};
 
 /// The reclaim window that a declared loss opens.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DeclaredLoss")]
 pub(super) struct Declared {
+    #[schemars(extend("format" = "date-time"))]
     declared_at: String,
+    #[schemars(extend("format" = "date-time"))]
     reclaim_until: String,
 }
 
-/// Declares that the store lost data, in every partition. Declaring it again opens the window again.
+/// Declares a data loss in every partition. Another declaration opens the reclaim window again.
 pub(super) async fn declare_loss(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     operator: Operator,
-) -> Answer<Json<Declared>> {
+) -> AdminResult<Json<Declared>> {
     let now = admin.clock.now_ms();
-    ask(admin.store.declare_loss(now)).await?;
-    let reclaim_until = rfc3339(now + TAKE_BACK_MS);
+    store_call(admin.store.declare_loss(now)).await?;
+    let reclaim_until = rfc3339(now + RECLAIM_WINDOW_MS);
     let change = (Value::Null, json!({ "reclaimUntil": reclaim_until }));
-    admin.note(operator, "declare data loss", None, change).await;
+    admin.record_audit(operator, "declare data loss", None, change).await;
     Ok(Json(Declared { declared_at: rfc3339(now), reclaim_until }))
 }

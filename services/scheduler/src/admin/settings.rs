@@ -1,4 +1,4 @@
-//! What applies to every line: the quota and the length of a tick.
+//! The settings of all lines: quota and tick length.
 
 use std::sync::Arc;
 
@@ -6,76 +6,79 @@ use axum::Json;
 use axum::extract::State;
 use daegi_domain::Settings;
 use daegi_runtime::http::JsonBody;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::audit::Operator;
-use super::query::{Query, values_of};
-use super::{Admin, AdminError, Answer, ask};
+use super::requests::{QueryPairs, query_values};
+use super::{AdminError, AdminResult, AdminState, store_call};
 
 const QUOTA: &str = "tokenCountToMove";
 
-/// How many people of each line a tick lets in.
-#[derive(Debug, Serialize, Deserialize)]
+/// How many tickets of each line a tick admits.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Quota {
+    #[schemars(range(max = 1_000_000))]
     token_count_to_move: u32,
 }
 
-/// How long a tick lasts.
-#[derive(Debug, Serialize, Deserialize)]
+/// The length of a tick.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Tick {
+    #[schemars(range(min = 50, max = 60_000))]
     tick_ms: u32,
 }
 
-pub(super) async fn quota(State(admin): State<Arc<Admin>>) -> Answer<Json<Quota>> {
-    let settings = ask(admin.store.settings()).await?;
+pub(super) async fn quota(State(admin): State<Arc<AdminState>>) -> AdminResult<Json<Quota>> {
+    let settings = store_call(admin.store.settings()).await?;
     Ok(Json(settings.into()))
 }
 
-/// The number comes in the body or in the query; in both only if they agree.
+/// Sets the quota. It is in the body or in the query; in both only if they agree.
 pub(super) async fn set_quota(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     operator: Operator,
-    query: Query,
+    query: QueryPairs,
     body: Option<JsonBody<Quota>>,
-) -> Answer<Json<Quota>> {
-    let quota = one_quota(query, body.map(|JsonBody(quota)| quota))?;
-    let before = ask(admin.store.settings()).await?;
-    let now = ask(admin.store.set_settings(Some(quota), None)).await?;
+) -> AdminResult<Json<Quota>> {
+    let quota = requested_quota(query, body.map(|JsonBody(quota)| quota))?;
+    let before = store_call(admin.store.settings()).await?;
+    let now = store_call(admin.store.set_settings(Some(quota), None)).await?;
     let change = (json!(Quota::from(before)), json!(Quota::from(now)));
-    admin.note(operator, "set quota", None, change).await;
+    admin.record_audit(operator, "set quota", None, change).await;
     Ok(Json(now.into()))
 }
 
-pub(super) async fn tick(State(admin): State<Arc<Admin>>) -> Answer<Json<Tick>> {
-    let settings = ask(admin.store.settings()).await?;
+pub(super) async fn tick(State(admin): State<Arc<AdminState>>) -> AdminResult<Json<Tick>> {
+    let settings = store_call(admin.store.settings()).await?;
     Ok(Json(settings.into()))
 }
 
 pub(super) async fn set_tick(
-    State(admin): State<Arc<Admin>>,
+    State(admin): State<Arc<AdminState>>,
     operator: Operator,
     JsonBody(Tick { tick_ms }): JsonBody<Tick>,
-) -> Answer<Json<Tick>> {
+) -> AdminResult<Json<Tick>> {
     if !Settings::TICK_MS.contains(&tick_ms) {
         let (min, max) = Settings::TICK_MS.into_inner();
         let detail = format!("tickMs is {tick_ms}, allowed are {min} to {max}");
         return Err(AdminError::Invalid(detail));
     }
-    let before = ask(admin.store.settings()).await?;
-    let now = ask(admin.store.set_settings(None, Some(tick_ms))).await?;
+    let before = store_call(admin.store.settings()).await?;
+    let now = store_call(admin.store.set_settings(None, Some(tick_ms))).await?;
     let change = (json!(Tick::from(before)), json!(Tick::from(now)));
-    admin.note(operator, "set tick length", None, change).await;
+    admin.record_audit(operator, "set tick length", None, change).await;
     Ok(Json(now.into()))
 }
 
-fn one_quota(query: Query, body: Option<Quota>) -> Answer<u32> {
-    let in_query = values_of(query, QUOTA)?;
+fn requested_quota(query: QueryPairs, body: Option<Quota>) -> AdminResult<u32> {
+    let in_query = query_values(query, QUOTA)?;
     let in_query = in_query.iter().map(|text| parse(text));
     let in_body = body.into_iter().map(|body| Ok(body.token_count_to_move));
-    let given = in_query.chain(in_body).collect::<Answer<Vec<_>>>()?;
+    let given = in_query.chain(in_body).collect::<AdminResult<Vec<_>>>()?;
     let (Some(&first), max) = (given.first(), Settings::MAX_TOKEN_COUNT) else {
         return Err(AdminError::Invalid(format!("{QUOTA} is missing")));
     };
@@ -90,8 +93,8 @@ fn one_quota(query: Query, body: Option<Quota>) -> Answer<u32> {
     Ok(first)
 }
 
-/// Digits and nothing else: `parse` alone would also take a plus sign.
-fn parse(text: &str) -> Answer<u32> {
+/// Accepts digits only: `parse` alone would also accept a plus sign.
+fn parse(text: &str) -> AdminResult<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
     number.ok_or_else(|| {

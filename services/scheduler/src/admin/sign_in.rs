@@ -1,4 +1,5 @@
-//! Failed sign-ins: logged, counted, and answered later the more there are of one address.
+//! Failed sign-ins: logged, counted, and answered with a delay that grows with the failures of one
+//! address.
 //!
 //! Only the answer to a wrong token is delayed. A correct token is never delayed, so an attacker
 //! cannot lock out operators who share the attacker's address, such as that of a proxy.
@@ -8,10 +9,10 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use metrics::counter;
+use ::metrics::counter;
 use tokio::time::Instant;
 
-use crate::meters;
+use crate::metrics;
 
 /// Delay of the answer to the first wrong token of an address; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
@@ -19,10 +20,10 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// The longest delay. Holds the guesses of one connection below one per 3 s.
 const MAX_DELAY: Duration = Duration::from_secs(3);
 
-/// How long after its last failure an address is forgotten.
+/// How long failures of an address are kept after the last one.
 const RETENTION: Duration = Duration::from_secs(15 * 60);
 
-/// Addresses that are remembered. Beyond it the one whose last failure is oldest is forgotten.
+/// Maximum number of addresses. Beyond it the one whose last failure is oldest is dropped.
 const MAX_ADDRESSES: usize = 1_024;
 
 /// Failures of one address that are all logged; later ones when their number is a power of two.
@@ -39,22 +40,22 @@ struct Failures {
 }
 
 impl SignIns {
-    /// Shows the metric from the start, so that a query can tell 0 from absent.
+    /// Registers the metric at the start, so that a query can tell 0 from absent.
     pub(super) fn new() -> Self {
         for reason in ["missing", "wrong"] {
-            counter!(meters::SIGN_INS_FAILED, "reason" => reason).increment(0);
+            counter!(metrics::SIGN_INS_FAILED, "reason" => reason).increment(0);
         }
         Self::default()
     }
 
-    /// Counts a call without a token. It guesses nothing, so it is neither logged nor delayed.
+    /// Counts a call without a token. It is not a guess, so it is neither logged nor delayed.
     pub(super) fn missing(&self) {
-        counter!(meters::SIGN_INS_FAILED, "reason" => "missing").increment(1);
+        counter!(metrics::SIGN_INS_FAILED, "reason" => "missing").increment(1);
     }
 
     /// Counts and logs a wrong token; returns how long to delay the answer.
     pub(super) fn wrong(&self, peer: Option<IpAddr>) -> Duration {
-        counter!(meters::SIGN_INS_FAILED, "reason" => "wrong").increment(1);
+        counter!(metrics::SIGN_INS_FAILED, "reason" => "wrong").increment(1);
         let Some(peer) = peer else {
             tracing::warn!("admin sign-in failed: wrong token");
             return Duration::ZERO;
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_delay_grows_to_its_limit_and_is_forgotten() {
+    async fn the_delay_grows_to_its_limit_and_is_reset() {
         let sign_ins = SignIns::new();
         let peer = Some(address("192.0.2.1"));
         let delays: Vec<_> = (0..40).map(|_| sign_ins.wrong(peer).as_millis()).collect();

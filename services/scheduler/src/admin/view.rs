@@ -1,14 +1,16 @@
-//! An item as operators see it.
+//! An item in responses of the admin API.
 
 use daegi_domain::line_rules::line_state;
 use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings, rfc3339};
-use daegi_store::Counts;
+use daegi_store::LineCounts;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Admin, Answer, ask};
+use super::{AdminResult, AdminState, store_call};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Item")]
 pub(super) struct ItemView {
     item_id: ItemId,
     item_name: ItemName,
@@ -17,7 +19,11 @@ pub(super) struct ItemView {
     paused: bool,
     version: u64,
     revision: u64,
+    /// Null for items that were created by a release without this field.
+    #[schemars(extend("format" = "date-time"))]
     created_at: Option<String>,
+    /// When an operator or a product service changed the item last.
+    #[schemars(extend("format" = "date-time"))]
     updated_at: Option<String>,
     pub(super) line_state: LineState,
     policy: Policy,
@@ -27,11 +33,11 @@ impl ItemView {
     /// `counts` are missing only if the item was removed between two reads.
     pub(super) fn new(
         item: Item,
-        counts: Option<&Counts>,
+        counts: Option<&LineCounts>,
         settings: &Settings,
         now: Millis,
     ) -> Self {
-        let front_is_above_base = counts.is_none_or(Counts::front_is_above_base);
+        let front_is_above_base = counts.is_none_or(LineCounts::front_is_above_base);
         Self {
             line_state: line_state(&item, front_is_above_base, settings, now),
             item_id: item.id,
@@ -47,11 +53,11 @@ impl ItemView {
         }
     }
 
-    /// Reads the settings and counts of now, because the state of a line depends on both.
-    pub(super) async fn now(admin: &Admin, item: Item) -> Answer<Self> {
+    /// Reads current settings and counts, because the state of a line depends on both.
+    pub(super) async fn load(admin: &AdminState, item: Item) -> AdminResult<Self> {
         let id = std::slice::from_ref(&item.id);
         let reads = async { tokio::try_join!(admin.store.settings(), admin.store.counts(id)) };
-        let (settings, counts) = ask(reads).await?;
+        let (settings, counts) = store_call(reads).await?;
         Ok(Self::new(item, counts.first(), &settings, admin.clock.now_ms()))
     }
 }

@@ -1,20 +1,20 @@
-//! What traces hear of events.
+//! Spans of published events.
 
-use daegi_domain::{ItemId, LineEvent, Step, TraceContext};
-use daegi_runtime::Traces;
-use daegi_runtime::traces::Span;
+use daegi_domain::{ItemId, TicketEvent, TicketStep, TraceContext};
+use daegi_runtime::Tracer;
+use daegi_runtime::spans::Span;
 use daegi_store::OutboxBatch;
 
-use super::outlet::told;
+use super::sink::public_events;
 
-/// The spans of those events that are traced, from when they happened. They end when the broker has
-/// confirmed them.
-pub(super) fn begun(traces: &Traces, batches: &[OutboxBatch]) -> Vec<Span> {
-    if !traces.is_on() {
+/// Returns the spans of traced events, which start when the event happened and end when the broker
+/// has confirmed it.
+pub(super) fn start(tracer: &Tracer, batches: &[OutboxBatch]) -> Vec<Span> {
+    if !tracer.is_on() {
         return Vec::new();
     }
-    let spans = told(batches).filter_map(|(batch, _, event)| {
-        let span = begin(traces, &batch.item, event)?;
+    let spans = public_events(batches).filter_map(|(batch, _, event)| {
+        let span = start_one(tracer, &batch.item, event)?;
         Some(match batch.epoch {
             Some(epoch) => span.with_number("daegi.epoch", epoch.0),
             None => span,
@@ -23,24 +23,24 @@ pub(super) fn begun(traces: &Traces, batches: &[OutboxBatch]) -> Vec<Span> {
     spans.collect()
 }
 
-/// What readers of an event are told about its trace.
-pub(super) fn context(traces: &Traces, item: &ItemId, event: &LineEvent) -> Option<TraceContext> {
-    traces.context(step(event), item, event.number())
+/// Returns the `traceparent` of an event.
+pub(super) fn context(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<TraceContext> {
+    tracer.context(step(event), item, event.number())
 }
 
-fn begin(traces: &Traces, item: &ItemId, event: &LineEvent) -> Option<Span> {
-    let begin = |at| traces.step(step(event), item, event.number(), at);
+fn start_one(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<Span> {
+    let start = |at| tracer.step(step(event), item, event.number(), at);
     match event {
-        LineEvent::Activated { at, .. } => begin(*at),
-        LineEvent::Closed { at, reason, .. } => {
-            Some(begin(*at)?.with("daegi.reason", reason.name()))
+        TicketEvent::Admitted { at, .. } => start(*at),
+        TicketEvent::Ended { at, reason, .. } => {
+            Some(start(*at)?.with("daegi.reason", reason.name()))
         }
     }
 }
 
-fn step(event: &LineEvent) -> Step {
+fn step(event: &TicketEvent) -> TicketStep {
     match event {
-        LineEvent::Activated { .. } => Step::Activate,
-        LineEvent::Closed { .. } => Step::Close,
+        TicketEvent::Admitted { .. } => TicketStep::Admit,
+        TicketEvent::Ended { .. } => TicketStep::End,
     }
 }

@@ -1,49 +1,49 @@
-//! From text to seeds, with the place of whatever is wrong.
+//! Parses seeds; errors carry the line or entry.
 
 use std::collections::HashSet;
 
 use csv::{ErrorKind, StringRecord, Trim};
 use serde_json::Value;
 
-use super::{Placed, Seed, SeedError};
+use super::{Seed, SeedEntry, SeedError};
 
-pub(super) fn json(text: &str) -> Result<Vec<Placed>, SeedError> {
-    let entries: Vec<Value> = serde_json::from_str(text).map_err(|error| bad("JSON", error))?;
+pub(super) fn json(text: &str) -> Result<Vec<SeedEntry>, SeedError> {
+    let entries: Vec<Value> = serde_json::from_str(text).map_err(|error| invalid("JSON", error))?;
     let entries = entries.into_iter().zip(1..);
-    let placed = entries.map(|(entry, index): (Value, usize)| {
+    let seeds = entries.map(|(entry, index): (Value, usize)| {
         let at = format!("entry {index}");
         match serde_json::from_value(entry) {
             Ok(seed) => Ok((at, seed)),
-            Err(error) => Err(bad(at, error)),
+            Err(error) => Err(invalid(at, error)),
         }
     });
-    placed.collect()
+    seeds.collect()
 }
 
-pub(super) fn csv(text: &str) -> Result<Vec<Placed>, SeedError> {
+pub(super) fn csv(text: &str) -> Result<Vec<SeedEntry>, SeedError> {
     let mut reader = csv::ReaderBuilder::new().trim(Trim::All).from_reader(text.as_bytes());
-    let headers = reader.headers().map_err(|error| bad("line 1", error))?.clone();
+    let headers = reader.headers().map_err(|error| invalid("line 1", error))?.clone();
     if headers.is_empty() {
-        return Err(bad("line 1", "the header is missing"));
+        return Err(invalid("line 1", "the header is missing"));
     }
     let records = reader.records().map(|record| match record {
-        Ok(record) => placed(&record, &headers),
-        Err(error) => Err(uneven(&error)),
+        Ok(record) => entry(&record, &headers),
+        Err(error) => Err(row_error(&error)),
     });
     records.collect()
 }
 
-fn placed(record: &StringRecord, headers: &StringRecord) -> Result<Placed, SeedError> {
+fn entry(record: &StringRecord, headers: &StringRecord) -> Result<SeedEntry, SeedError> {
     let line = record.position().map_or(0, csv::Position::line);
     let at = format!("line {line}");
     match record.deserialize(Some(headers)) {
         Ok(seed) => Ok((at, seed)),
-        Err(error) => Err(bad(at, reason(&error, headers))),
+        Err(error) => Err(invalid(at, reason(&error, headers))),
     }
 }
 
-/// A row that csv itself refuses.
-fn uneven(error: &csv::Error) -> SeedError {
+/// The error of a row that the csv crate rejects.
+fn row_error(error: &csv::Error) -> SeedError {
     let line = error.position().map_or(0, csv::Position::line);
     let reason = match error.kind() {
         ErrorKind::UnequalLengths { expected_len, len, .. } => {
@@ -51,10 +51,10 @@ fn uneven(error: &csv::Error) -> SeedError {
         }
         _ => error.to_string(),
     };
-    bad(format!("line {line}"), reason)
+    invalid(format!("line {line}"), reason)
 }
 
-/// csv's own words name the column by number; its name is easier to find.
+/// Names the column by its header; the csv crate names it by number.
 fn reason(error: &csv::Error, headers: &StringRecord) -> String {
     let ErrorKind::Deserialize { err, .. } = error.kind() else {
         return error.to_string();
@@ -66,19 +66,19 @@ fn reason(error: &csv::Error, headers: &StringRecord) -> String {
     }
 }
 
-/// The rules that need more than one field, or more than one seed.
-pub(super) fn checked(seeds: Vec<Placed>) -> Result<Vec<Seed>, SeedError> {
+/// Checks the rules that need more than one field or seed.
+pub(super) fn validate(seeds: Vec<SeedEntry>) -> Result<Vec<Seed>, SeedError> {
     let mut ids = HashSet::new();
     for (at, seed) in &seeds {
-        seed.policy.check().map_err(|error| bad(at, error))?;
+        seed.policy.check().map_err(|error| invalid(at, error))?;
         if !ids.insert(&seed.item_id) {
             let (at, item) = (at.clone(), seed.item_id.clone());
-            return Err(SeedError::Twice { at, item });
+            return Err(SeedError::Duplicate { at, item });
         }
     }
     Ok(seeds.into_iter().map(|(_, seed)| seed).collect())
 }
 
-fn bad(at: impl Into<String>, reason: impl ToString) -> SeedError {
-    SeedError::Bad { at: at.into(), reason: reason.to_string() }
+fn invalid(at: impl Into<String>, reason: impl ToString) -> SeedError {
+    SeedError::Invalid { at: at.into(), reason: reason.to_string() }
 }

@@ -7,20 +7,20 @@ use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
-/// How many chunks of a line one tick sweeps where it finds no absent users: the sweep is slow on
-/// purpose.
+/// Chunks of a line that one tick sweeps if it finds no absent users: the sweep is slow on purpose.
 const SWEEP_CHUNKS: u32 = 25;
 
-/// How much of a tick's length the sweep of a line may take where it finds absent users, in percent.
+/// Share of a tick's length that the sweep of a line may take if it finds absent users, in percent.
 const SWEEP_SHARE: u32 = 50;
 
 /// The longest sweep of a line in one tick, because all lines and the relay share the store.
 const MAX_SWEEP: Duration = Duration::from_millis(500);
 
-/// How much of a tick's length must have passed, in percent: clocks and timers are not exact.
-const EARLIEST: Millis = 90;
+/// Share of a tick's length that must have passed since the last round, in percent: clocks and
+/// timers are not exact.
+const MIN_TICK_PERCENT: Millis = 90;
 
-/// Everything the round of a line needs.
+/// The input of one round of a line.
 #[derive(Debug)]
 pub(super) struct LineRound {
     pub(super) store: SharedStore,
@@ -31,24 +31,24 @@ pub(super) struct LineRound {
     pub(super) sweep_from: Number,
 }
 
-/// What the round of a line did.
+/// The result of one round of a line.
 #[derive(Debug)]
-pub(super) struct Moved {
+pub(super) struct LineRoundReport {
     pub(super) admitted: u32,
     pub(super) missed: u32,
     pub(super) expired: u32,
     pub(super) abandoned: u32,
     pub(super) outbox_full: bool,
-    /// Whether people are let in; none if there is no item any more.
+    /// The state of the line; `None` if the item was removed.
     pub(super) state: Option<LineState>,
-    /// Where the next tick goes on.
+    /// Where the sweep of the next tick continues.
     pub(super) sweep_from: Number,
-    /// Why admission failed, although the rest of the round was done.
+    /// Why admission failed; the rest of the round was done.
     pub(super) failure: Option<Error>,
 }
 
-impl Moved {
-    fn nobody(sweep_from: Number) -> Self {
+impl LineRoundReport {
+    fn empty(sweep_from: Number) -> Self {
         Self {
             admitted: 0,
             missed: 0,
@@ -63,56 +63,57 @@ impl Moved {
 }
 
 impl LineRound {
-    /// Expiry comes first, so that a place that got free is taken in the same tick.
-    pub(super) async fn run(&self, id: &ItemId) -> Result<Moved> {
-        let mut moved = Moved::nobody(self.sweep_from);
-        let expiry = self.expire(id, &mut moved).await?;
+    /// Runs the round. Expiry comes first, so that capacity it frees is used in the same tick.
+    pub(super) async fn run(&self, id: &ItemId) -> Result<LineRoundReport> {
+        let mut report = LineRoundReport::empty(self.sweep_from);
+        let expiry = self.expire(id, &mut report).await?;
         if !expiry.active {
-            return Ok(moved);
+            return Ok(report);
         }
         let item = self.store.item(id).await?;
-        moved.state = item
+        report.state = item
             .as_ref()
             .map(|item| line_state(item, expiry.front_is_above_base, &self.settings, self.now));
-        // The script checks the item again, atomically with the admission itself. A line that holds
+        // The script checks the item again, atomically with the admission. A line that holds
         // numbers above its base still serves the others.
         let serves =
-            matches!(moved.state, Some(LineState::Open | LineState::Recovering | LineState::Held));
+            matches!(report.state, Some(LineState::Open | LineState::Recovering | LineState::Held));
         let served = item.as_ref().filter(|_| serves);
         let quota = served.map_or(0, |item| quota(item, &self.settings));
-        // The sweep does not depend on admission: it frees memory, and admission may fail for want of it.
-        match self.admit(id, quota, &mut moved).await {
+        // The sweep runs even if admission failed: it frees memory, and admission may fail for lack
+        // of it.
+        match self.admit(id, quota, &mut report).await {
             Err(stale @ Error::StaleEpoch(_)) => return Err(stale),
-            admitted => moved.failure = admitted.err(),
+            admitted => report.failure = admitted.err(),
         }
-        if item.is_some_and(|item| item.policy.unseen_limit_seconds().is_some()) {
-            self.sweep(id, &mut moved).await?;
+        if item.is_some_and(|item| item.policy.absence_limit_seconds().is_some()) {
+            self.sweep(id, &mut report).await?;
         }
-        Ok(moved)
+        Ok(report)
     }
 
-    /// Returns the last step.
-    async fn expire(&self, id: &ItemId, moved: &mut Moved) -> Result<Expiry> {
+    /// Expires entries until none is left. Returns the last reply.
+    async fn expire(&self, id: &ItemId, report: &mut LineRoundReport) -> Result<Expiry> {
         loop {
             let expiry = self.store.expire(self.epoch, id, self.now).await?;
-            moved.expired += expiry.expired;
-            moved.abandoned += expiry.abandoned;
+            report.expired += expiry.expired;
+            report.abandoned += expiry.abandoned;
             if !expiry.more {
                 return Ok(expiry);
             }
         }
     }
 
-    /// Asks once even where nobody may enter: it also closes the books on those who passed
-    /// through since the last tick, without which an empty line would stay active.
-    async fn admit(&self, id: &ItemId, mut quota: u32, moved: &mut Moved) -> Result<()> {
-        let spacing = Millis::from(self.settings.tick_ms) * EARLIEST / 100;
+    /// Admits up to `quota` tickets. Calls the store once even for a quota of 0: the script also
+    /// settles direct admissions since the last tick, otherwise an empty line would stay active.
+    async fn admit(&self, id: &ItemId, mut quota: u32, report: &mut LineRoundReport) -> Result<()> {
+        let spacing = Millis::from(self.settings.tick_ms) * MIN_TICK_PERCENT / 100;
         loop {
             let call = self.store.admit(self.epoch, id, quota, spacing, self.outbox_max, self.now);
             let admission = call.await?;
-            moved.admitted += admission.admitted;
-            moved.missed += admission.missed;
-            moved.outbox_full |= admission.outbox_full && quota > 0;
+            report.admitted += admission.admitted;
+            report.missed += admission.missed;
+            report.outbox_full |= admission.outbox_full && quota > 0;
             if !admission.more || admission.remaining == 0 {
                 return Ok(());
             }
@@ -120,17 +121,17 @@ impl LineRound {
         }
     }
 
-    /// Goes on where the last tick stopped, and stops at the end of the line. Chunks beyond
+    /// Sweeps from where the last tick stopped to the end of the line at most. Chunks beyond
     /// [`SWEEP_CHUNKS`] are swept while each finds absent users and there is time, so that tickets
-    /// of a hostile client are gone within a few ticks; every chunk is one short script.
-    async fn sweep(&self, id: &ItemId, moved: &mut Moved) -> Result<()> {
+    /// of a hostile client are removed within a few ticks. Every chunk is one short script.
+    async fn sweep(&self, id: &ItemId, report: &mut LineRoundReport) -> Result<()> {
         let tick = Duration::from_millis(self.settings.tick_ms.into());
         let deadline = Instant::now() + (tick * SWEEP_SHARE / 100).min(MAX_SWEEP);
         for chunk in 1.. {
-            let from = moved.sweep_from;
+            let from = report.sweep_from;
             let sweep = self.store.sweep(self.epoch, id, from, self.now).await?;
-            moved.abandoned += sweep.abandoned;
-            moved.sweep_from = sweep.cursor;
+            report.abandoned += sweep.abandoned;
+            report.sweep_from = sweep.cursor;
             let goes_on = sweep.abandoned > 0 && Instant::now() < deadline;
             if sweep.cursor == Number(0) || (chunk >= SWEEP_CHUNKS && !goes_on) {
                 break;

@@ -1,42 +1,42 @@
-//! What a tick did, for logs, metrics and tests.
+//! The result of a tick, for logs, metrics and tests.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
+use ::metrics::counter;
 use daegi_domain::{ItemId, LineState, Settings};
 use daegi_store::{Error, Result};
-use metrics::counter;
 
-use super::line::Moved;
-use crate::meters;
+use super::line::LineRoundReport;
+use crate::metrics;
 
-/// What one round did.
+/// What one tick did.
 #[derive(Debug, Clone)]
 pub struct TickReport {
-    /// What applied to every line.
+    /// The settings that applied to every line.
     pub settings: Settings,
-    /// The lines that were looked at.
+    /// The lines that were processed.
     pub lines: Vec<ItemId>,
-    /// Those of them that let people in.
+    /// Those of them that admit tickets.
     pub open: HashSet<ItemId>,
-    /// How many of them lost data and let nobody in yet.
+    /// How many of them lost data and hold admission.
     pub recovering: u32,
-    /// People let in.
+    /// Admitted tickets.
     pub admitted: u32,
-    /// People put aside.
+    /// Tickets whose user was absent at their turn.
     pub missed: u32,
-    /// Entries that were not used in time.
+    /// Entries that expired unused.
     pub expired: u32,
-    /// People unseen for too long.
+    /// Tickets whose user was absent too long.
     pub abandoned: u32,
     /// Lines that admit no ticket because the outbox is full.
     pub outbox_full: u32,
     /// Reserved lines that were removed.
     pub purged: u32,
-    /// Lines the store could not read.
+    /// Lines whose stored data is unreadable.
     pub skipped: u32,
-    /// Why lines were left out: a server of the store is away.
-    pub away: Option<Error>,
+    /// Why lines were skipped: a server of the store is unavailable.
+    pub unavailable: Option<Error>,
 }
 
 impl TickReport {
@@ -53,53 +53,55 @@ impl TickReport {
             outbox_full: 0,
             purged: 0,
             skipped: 0,
-            away: None,
+            unavailable: None,
         }
     }
 
-    /// How long this tick lasts.
+    /// Returns how long this tick lasts.
     #[must_use]
     pub fn length(&self) -> Duration {
         Duration::from_millis(self.settings.tick_ms.into())
     }
 
-    pub(super) fn add(&mut self, id: ItemId, moved: &Moved) {
-        self.recovering += u32::from(moved.state == Some(LineState::Recovering));
-        if moved.state == Some(LineState::Open) {
+    pub(super) fn add(&mut self, id: ItemId, round: &LineRoundReport) {
+        self.recovering += u32::from(round.state == Some(LineState::Recovering));
+        if round.state == Some(LineState::Open) {
             self.open.insert(id.clone());
         }
-        counter!(meters::ADMITTED, "item" => id.to_string()).increment(moved.admitted.into());
+        counter!(metrics::ADMITTED, "item" => id.to_string()).increment(round.admitted.into());
         self.lines.push(id);
-        self.admitted += moved.admitted;
-        self.missed += moved.missed;
-        self.expired += moved.expired;
-        self.abandoned += moved.abandoned;
-        self.outbox_full += u32::from(moved.outbox_full);
+        self.admitted += round.admitted;
+        self.missed += round.missed;
+        self.expired += round.expired;
+        self.abandoned += round.abandoned;
+        self.outbox_full += u32::from(round.outbox_full);
     }
 
-    /// One bad line must not stop all others, so it is only named, every time.
-    pub(super) fn skip(&mut self, id: &ItemId, what: &str) {
-        tracing::error!(item.id = %id, error = what, "line skipped");
+    /// Skips a line with unreadable data, which must not stop the others. Logged at every tick.
+    pub(super) fn skip_corrupt(&mut self, id: &ItemId, error: &str) {
+        tracing::error!(item.id = %id, error, "line skipped: stored data unreadable");
         self.skipped += 1;
     }
 
-    /// An answer, none from a server that is away: its lines wait, and nobody else's.
-    pub(super) fn unless_away<T>(&mut self, answer: Result<T>) -> Result<Option<T>> {
-        match answer {
-            Ok(answer) => Ok(Some(answer)),
+    /// Returns `None` for a reply of an unavailable server: its lines are skipped in this tick, and no
+    /// others.
+    pub(super) fn skip_unavailable<T>(&mut self, reply: Result<T>) -> Result<Option<T>> {
+        match reply {
+            Ok(reply) => Ok(Some(reply)),
             Err(error) if error.is_transient() => {
-                self.away.get_or_insert(error);
+                self.unavailable.get_or_insert(error);
                 Ok(None)
             }
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn count(&self) {
-        counter!(meters::MISSED).increment(self.missed.into());
-        counter!(meters::EXPIRED).increment(self.expired.into());
-        counter!(meters::ABANDONED).increment(self.abandoned.into());
-        counter!(meters::OUTBOX_FULL).increment(self.outbox_full.into());
-        counter!(meters::LINES_SKIPPED).increment(self.skipped.into());
+    /// Adds the tick to the counters.
+    pub(crate) fn record(&self) {
+        counter!(metrics::MISSED).increment(self.missed.into());
+        counter!(metrics::EXPIRED).increment(self.expired.into());
+        counter!(metrics::ABANDONED).increment(self.abandoned.into());
+        counter!(metrics::OUTBOX_FULL).increment(self.outbox_full.into());
+        counter!(metrics::LINES_SKIPPED).increment(self.skipped.into());
     }
 }

@@ -1,11 +1,11 @@
-//! Every admin call, with every input an operator can get wrong.
+//! Every admin call, with valid and invalid input.
 
 mod access;
-mod described;
-mod desk;
+mod console;
+mod harness;
 mod items;
+mod openapi;
 mod overview;
-mod page;
 mod policy;
 mod settings;
-mod store_away;
+mod store_unavailable;

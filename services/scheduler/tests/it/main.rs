@@ -1,10 +1,10 @@
-//! The scheduler on the memory store, with a clock and ticks moved by hand.
+//! The scheduler on the memory store, with a manual clock and stepped ticks.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 mod admin;
-mod leading;
-mod relaying;
-mod room;
+mod harness;
+mod leader;
+mod relay;
 mod seeds;
 mod ticks;

@@ -1,10 +1,10 @@
-//! Items created if absent.
+//! Items that are created if they are absent.
 
 use std::path::Path;
 
 use daegi_scheduler::Seeds;
 
-use crate::room::{self, START, item};
+use crate::harness::{self, START, item};
 
 const CSV: &str = "itemId,itemName,remainCount,waitingQueueEnabled\n\
     concert,\"Friday, 8 pm\",100,true\n\
@@ -16,16 +16,16 @@ const JSON: &str = r#"[
      "policy":{"maxActive":7}}
 ]"#;
 
-fn complaint(text: &str) -> String {
+fn error_of(text: &str) -> String {
     Seeds::parse(text).unwrap_err().to_string()
 }
 
 #[tokio::test]
-async fn csv_and_json_plant_the_same_items() {
+async fn csv_and_json_create_the_same_items() {
     for (text, max_active) in [(CSV, None), (JSON, Some(7))] {
-        let store = room::store(1);
+        let store = harness::store(1);
         let seeds = Seeds::parse(text).unwrap();
-        assert_eq!(seeds.plant(&*store, START).await.unwrap(), 2);
+        assert_eq!(seeds.create_missing(&*store, START).await.unwrap(), 2);
         let concert = store.item(&item("concert")).await.unwrap().unwrap();
         assert_eq!((concert.name.as_str(), concert.stock), ("Friday, 8 pm", 100));
         assert!(concert.enabled);
@@ -36,13 +36,13 @@ async fn csv_and_json_plant_the_same_items() {
 }
 
 #[tokio::test]
-async fn what_is_there_already_is_left_alone() {
-    let store = room::store(1);
-    let before = room::put(&*store, "concert", 5, None).await;
+async fn existing_items_are_not_changed() {
+    let store = harness::store(1);
+    let before = harness::put(&*store, "concert", 5, None).await;
     let seeds = Seeds::parse(CSV).unwrap();
-    assert_eq!(seeds.plant(&*store, START).await.unwrap(), 1);
+    assert_eq!(seeds.create_missing(&*store, START).await.unwrap(), 1);
     assert_eq!(store.item(&item("concert")).await.unwrap(), Some(before));
-    assert_eq!(seeds.plant(&*store, START).await.unwrap(), 0);
+    assert_eq!(seeds.create_missing(&*store, START).await.unwrap(), 0);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn the_last_column_may_be_missing_and_so_may_all_rows() {
 }
 
 #[test]
-fn a_bad_csv_is_refused_with_its_line() {
+fn an_invalid_csv_is_rejected_with_its_line() {
     let head = "itemId,itemName,remainCount,waitingQueueEnabled\nok,Ok,1,true\n";
     for (row, wanted) in [
         ("a,A,-1,true", "line 3: remainCount: "),
@@ -65,16 +65,16 @@ fn a_bad_csv_is_refused_with_its_line() {
         ("~daegi.x,A,1,true", "reserved"),
         ("ok,Again,1,true", "line 3: item ok is there twice"),
     ] {
-        let complaint = complaint(&format!("{head}{row}\n"));
-        assert!(complaint.contains(wanted), "{row}: {complaint}");
+        let error = error_of(&format!("{head}{row}\n"));
+        assert!(error.contains(wanted), "{row}: {error}");
     }
-    assert!(complaint("").contains("header is missing"));
-    assert!(complaint("itemId,itemName,remainCount,colour\na,A,1,red\n").contains("colour"));
-    assert!(complaint("itemId,itemName\na,A\n").contains("remainCount"));
+    assert!(error_of("").contains("header is missing"));
+    assert!(error_of("itemId,itemName,remainCount,colour\na,A,1,red\n").contains("colour"));
+    assert!(error_of("itemId,itemName\na,A\n").contains("remainCount"));
 }
 
 #[test]
-fn a_bad_json_is_refused_with_its_entry() {
+fn an_invalid_json_is_rejected_with_its_entry() {
     let seed =
         |rest: &str| format!(r#"[{{"itemId":"ok","itemName":"Ok","remainCount":1}},{rest}]"#);
     for (entry, wanted) in [
@@ -89,22 +89,22 @@ fn a_bad_json_is_refused_with_its_entry() {
         (r#"{"itemId":"ok","itemName":"A","remainCount":1}"#, "entry 2: item ok is there twice"),
         ("7", "entry 2: "),
     ] {
-        let complaint = complaint(&seed(entry));
-        assert!(complaint.contains(wanted), "{entry}: {complaint}");
+        let error = error_of(&seed(entry));
+        assert!(error.contains(wanted), "{entry}: {error}");
     }
-    assert!(complaint("[{").contains("line 1"));
+    assert!(error_of("[{").contains("line 1"));
 }
 
 #[test]
-fn a_file_is_named_in_the_complaint() {
-    let complaint =
+fn an_error_names_its_file() {
+    let error_of =
         |path: &Path| format!("{:#}", anyhow::Error::new(Seeds::read(path).unwrap_err()));
-    let missing = complaint(Path::new("no-such-file.csv"));
+    let missing = error_of(Path::new("no-such-file.csv"));
     assert!(missing.starts_with("no-such-file.csv cannot be read: "), "{missing}");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "[7]").unwrap();
-    let bad = complaint(file.path());
+    let invalid = error_of(file.path());
     let wanted = format!("{}: entry 1: ", file.path().display());
-    assert!(bad.starts_with(&wanted), "{bad}");
-    assert_eq!(bad.matches("entry 1").count(), 1, "said once: {bad}");
+    assert!(invalid.starts_with(&wanted), "{invalid}");
+    assert_eq!(invalid.matches("entry 1").count(), 1, "named once: {invalid}");
 }

@@ -1,19 +1,18 @@
-// A line over time. What was before the page was opened is the server's memory; from then on every
-// answer is a point.
+// A line over time. The server provides the history before the page was opened; then every poll adds a point.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Figures, type LineHistory, type LineNow, linePath } from "../api.js";
 import { Chart, type Series } from "../chart.js";
-import { count, rate, share } from "../format.js";
-import { added, conversions, type Drawn, levels, MINUTE, past, type Point, present, speed, times } from "../series.js";
-import { type Key, say } from "../words.js";
+import { count, rate, percent } from "../format.js";
+import { append, conversions, type Drawn, levels, MINUTE, fromHistory, type Point, fromLine, speed, times } from "../series.js";
+import { type Key, t } from "../i18n.js";
 import type { PageProps } from "./page.js";
 
 const SPANS = [5, 15, 30];
-/** So long without an answer, and the server knows better than the page what happened. */
+/** After a gap of this length, the history is loaded from the server again. */
 const GAP = 15_000;
 
-interface Plan {
+interface ChartSpec {
   title: Key;
   series: Series[];
   draw: (points: Point[]) => (number | null)[][];
@@ -21,11 +20,11 @@ interface Plan {
 }
 
 const whole = (value: number | null) => (value === null ? "–" : count(Math.round(value)));
-const series = (key: Key, colour: Series["colour"], fill = false): Series => ({ label: say(key), colour, fill });
+const series = (key: Key, colour: Series["colour"], fill = false): Series => ({ label: t(key), colour, fill });
 
 const lost = (points: Point[], figure: keyof Figures) => speed(points, figure, 60, MINUTE);
 
-const PLANS: Plan[] = [
+const CHARTS: ChartSpec[] = [
   { title: "chartWaiting", series: [series("waiting", "--one", true)], draw: (points) => [levels(points, "waiting")], show: whole },
   { title: "chartInside", series: [series("inside", "--one", true)], draw: (points) => [levels(points, "entered")], show: whole },
   {
@@ -40,7 +39,7 @@ const PLANS: Plan[] = [
     draw: (points) => [lost(points, "abandoned"), lost(points, "left"), lost(points, "expired")],
     show: rate,
   },
-  { title: "chartConversion", series: [series("conversion", "--one", true)], draw: (points) => [conversions(points)], show: share },
+  { title: "chartConversion", series: [series("conversion", "--one", true)], draw: (points) => [conversions(points)], show: percent },
   {
     title: "chartFront",
     series: [series("tail", "--two"), series("frontier", "--one")],
@@ -55,27 +54,27 @@ export function Charts({ watch, line }: PageProps & { line: LineNow }) {
   return (
     <section aria-labelledby="charts">
       <div class="head">
-        <h2 id="charts">{say("range")}</h2>
+        <h2 id="charts">{t("range")}</h2>
         <div class="spans" role="group" aria-labelledby="charts">
           {SPANS.map((n) => (
             <button key={n} type="button" aria-pressed={minutes === n} onClick={() => setMinutes(n)}>
-              {say("rangeMinutes", { n })}
+              {t("rangeMinutes", { n })}
             </button>
           ))}
         </div>
       </div>
       <div class="charts">
-        {PLANS.map((plan) => (
-          <Planned key={plan.title} plan={plan} points={points} span={minutes * 60} />
+        {CHARTS.map((spec) => (
+          <ChartPanel key={spec.title} spec={spec} points={points} span={minutes * 60} />
         ))}
       </div>
     </section>
   );
 }
 
-function Planned({ plan, points, span }: { plan: Plan; points: Point[]; span: number }) {
-  const data = useMemo((): Drawn => [times(points), ...plan.draw(points)], [points]);
-  return <Chart title={say(plan.title)} series={plan.series} data={data} span={span} show={plan.show} empty={say("noHistory")} />;
+function ChartPanel({ spec, points, span }: { spec: ChartSpec; points: Point[]; span: number }) {
+  const data = useMemo((): Drawn => [times(points), ...spec.draw(points)], [points]);
+  return <Chart title={t(spec.title)} series={spec.series} data={data} span={span} show={spec.show} empty={t("noHistory")} />;
 }
 
 function usePoints({ api }: PageProps["watch"], line: LineNow): Point[] {
@@ -83,17 +82,17 @@ function usePoints({ api }: PageProps["watch"], line: LineNow): Point[] {
   const [points, setPoints] = useState<Point[]>([]);
   const last = useRef(0);
   useEffect(() => {
-    const point = present(line);
+    const point = fromLine(line);
     const missed = point.at - last.current > GAP;
     last.current = point.at;
-    if (!missed) return setPoints((before) => added(before, point));
+    if (!missed) return setPoints((before) => append(before, point));
     const history = api.get<LineHistory>(linePath(id, "history"));
-    // Without the past the present is still worth drawing.
-    void history.then(past, (): Point[] => []).then((before) =>
+    // If the history cannot be loaded, draw the current point only.
+    void history.then(fromHistory, (): Point[] => []).then((before) =>
       setPoints((after) => {
         const since = after.filter(({ at }) => at >= point.at);
         const latest = before.filter(({ at }) => at < point.at);
-        return [point, ...since].reduce(added, latest);
+        return [point, ...since].reduce(append, latest);
       }),
     );
   }, [line.at]);

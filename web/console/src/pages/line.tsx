@@ -1,24 +1,24 @@
-// One line: how it is, how it was, and its levers.
+// One line: current figures, history and controls.
 
 import { useState } from "preact/hooks";
 import { type Change, type LineNow, linePath, type Overview } from "../api.js";
-import { count, rate, share, stretch } from "../format.js";
-import { Changes } from "../parts/changes.js";
-import { type Act, Dialog, NumberControl, Toast, useActs } from "../parts/controls.js";
-import { Events, Figure, State } from "../parts/glance.js";
+import { count, rate, percent, duration } from "../format.js";
+import { Changes } from "../components/changes.js";
+import { type Action, Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
+import { Events, Figure, State } from "../components/summary.js";
 import { usePoll } from "../poll.js";
 import { conversion } from "../series.js";
-import { say } from "../words.js";
+import { t } from "../i18n.js";
 import { Charts } from "./charts.js";
-import { PageLook } from "./look.js";
-import { Lost, type PageProps } from "./page.js";
-import { Rules } from "./rules.js";
+import { BrandingForm } from "./branding.js";
+import { ConnectionLost, type PageProps } from "./page.js";
+import { PolicyForm } from "./policy.js";
 
 export function Line({ watch, id }: PageProps & { id: string }) {
   const line = usePoll<LineNow>(watch, linePath(id, "line"));
   const changes = usePoll<{ entries: Change[] }>(watch, `/audit?itemId=${encodeURIComponent(id)}&limit=20`, 3000);
   const room = usePoll<Overview>(watch, "/overview?limit=0", 3000);
-  const [act, said] = useActs(() => {
+  const [act, message] = useActions(() => {
     line.again();
     changes.again();
   });
@@ -26,43 +26,43 @@ export function Line({ watch, id }: PageProps & { id: string }) {
   if (missing) {
     return (
       <main>
-        <p class="card">{say("notFound")}</p>
+        <p class="card">{t("notFound")}</p>
       </main>
     );
   }
-  if (!data) return <Lost lost={lost} />;
+  if (!data) return <ConnectionLost lost={lost} />;
   return (
     <main>
-      <Lost lost={lost} />
+      <ConnectionLost lost={lost} />
       <Head line={data} act={act} watch={watch} />
-      <Glance line={data} />
+      <Summary line={data} />
       <Charts watch={watch} line={data} />
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
-        <Rules item={data.item} save={(changes) => act(say("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
-        <PageLook look={data.item.policy.page} save={(page) => act(say("lookSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
+        <PolicyForm item={data.item} save={(changes) => act(t("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
+        <BrandingForm look={data.item.policy.page} save={(page) => act(t("lookSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
       </div>
       <div class="columns">
         <Events events={data.events} ofLine />
         <section class="card" aria-labelledby="changes">
-          <h2 id="changes">{say("changes")}</h2>
+          <h2 id="changes">{t("changes")}</h2>
           <Changes changes={changes.data?.entries ?? []} ofLine />
         </section>
       </div>
-      <Toast said={said} />
+      <Toast message={message} />
     </main>
   );
 }
 
 interface PartProps extends PageProps {
   line: LineNow;
-  act: Act;
+  act: Action;
 }
 
 function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   const [asking, setAsking] = useState(false);
-  const lever = (call: "pause" | "resume" | "reset") =>
-    act(say(`${call}Done`, { n: count(people.waiting) }), () => api.send("POST", linePath(item.itemId, call)));
+  const run = (call: "pause" | "resume" | "reset") =>
+    act(t(`${call}Done`, { n: count(people.waiting) }), () => api.send("POST", linePath(item.itemId, call)));
   return (
     <header class="line">
       <div>
@@ -73,27 +73,27 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
       </div>
       <div class="row">
         {item.paused ? (
-          <button type="button" class="ready" onClick={() => void lever("resume")}>
-            {say("resume")}
+          <button type="button" class="ready" onClick={() => void run("resume")}>
+            {t("resume")}
           </button>
         ) : (
-          <button type="button" onClick={() => void lever("pause")}>
-            {say("pause")}
+          <button type="button" onClick={() => void run("pause")}>
+            {t("pause")}
           </button>
         )}
         <button type="button" class="danger" onClick={() => setAsking(true)}>
-          {say("reset")}
+          {t("reset")}
         </button>
       </div>
       {asking && (
-        <Dialog title={say("resetAsk")} close={() => setAsking(false)}>
-          <p>{say("resetText", { n: count(people.waiting) })}</p>
+        <Dialog title={t("resetAsk")} close={() => setAsking(false)}>
+          <p>{t("resetText", { n: count(people.waiting) })}</p>
           <div class="menu">
             <button type="button" autofocus onClick={() => setAsking(false)}>
-              {say("cancel")}
+              {t("cancel")}
             </button>
-            <button type="button" class="danger" onClick={() => void lever("reset").then(() => setAsking(false))}>
-              {say("resetYes", { n: count(people.waiting) })}
+            <button type="button" class="danger" onClick={() => void run("reset").then(() => setAsking(false))}>
+              {t("resetYes", { n: count(people.waiting) })}
             </button>
           </div>
         </Dialog>
@@ -102,28 +102,28 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Glance({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineNow }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineNow }) {
   const aside = [
-    people.returning > 0 && say("returning", { n: count(people.returning) }),
-    people.missed > 0 && say("missed", { n: count(people.missed) }),
+    people.returning > 0 && t("returning", { n: count(people.returning) }),
+    people.missed > 0 && t("missed", { n: count(people.missed) }),
   ].filter(Boolean);
   return (
     <>
       <dl class="figures">
-        <Figure name={say("waiting")} hint={aside.join(" · ")}>
+        <Figure name={t("waiting")} hint={aside.join(" · ")}>
           <span id="waiting">{count(people.waiting)}</span>
         </Figure>
-        <Figure name={say("inside")} hint={item.policy.maxActive === null ? "" : `/ ${count(item.policy.maxActive)}`}>
+        <Figure name={t("inside")} hint={item.policy.maxActive === null ? "" : `/ ${count(item.policy.maxActive)}`}>
           <span id="inside">{count(people.entered)}</span>
         </Figure>
-        <Figure name={say("perSecond")}>{rate(admittedPerSecond)}</Figure>
-        <Figure name={say("eta")}>{stretch(etaSeconds)}</Figure>
-        <Figure name={say("stock")}>
+        <Figure name={t("perSecond")}>{rate(admittedPerSecond)}</Figure>
+        <Figure name={t("eta")}>{duration(etaSeconds)}</Figure>
+        <Figure name={t("stock")}>
           <span id="stock">{count(item.remainCount)}</span>
         </Figure>
-        <Figure name={say("abandoned")}>{count(people.abandoned)}</Figure>
-        <Figure name={say("conversion")} hint={say("conversionHint")}>
-          {share(conversion(people))}
+        <Figure name={t("abandoned")}>{count(people.abandoned)}</Figure>
+        <Figure name={t("conversion")} hint={t("conversionHint")}>
+          {percent(conversion(people))}
         </Figure>
       </dl>
       <Front front={people.frontier} tail={people.tail} />
@@ -131,12 +131,12 @@ function Glance({ line: { people, item, admittedPerSecond, etaSeconds } }: { lin
   );
 }
 
-/** How far the line has come of all the numbers it gave. */
+/** Shows the frontier relative to the tail. */
 function Front({ front, tail }: { front: number; tail: number }) {
-  const text = say("frontText", { front: count(front), tail: count(tail) });
+  const text = t("frontText", { front: count(front), tail: count(tail) });
   return (
     <div class="front">
-      <label for="front">{say("front")}</label>
+      <label for="front">{t("front")}</label>
       <progress id="front" max={Math.max(1, tail)} value={front} aria-valuetext={text} />
       <span>{text}</span>
     </div>
@@ -146,41 +146,41 @@ function Front({ front, tail }: { front: number; tail: number }) {
 function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { quota: number | null }) {
   const { itemName, remainCount, waitingQueueEnabled, policy } = item;
   const patch = (label: string, name: string, value: number | null) =>
-    act(value === null ? say("valueRemoved", { what: label }) : say("valueSet", { what: label, n: count(value) }), () =>
+    act(value === null ? t("valueRemoved", { what: label }) : t("valueSet", { what: label, n: count(value) }), () =>
       api.send("PATCH", linePath(item.itemId, "policy"), { [name]: value }),
     );
-  const byHand = (change: object) => () =>
+  const update = (change: object) => () =>
     api.send("POST", linePath(item.itemId, "manually"), { itemName, remainCount, waitingQueueEnabled, ...change });
-  /** What a switch of the line does, and how it is taken back. */
-  const enable = (isOpen: boolean) => ({ done: say(isOpen ? "lineOpened" : "lineClosed"), work: byHand({ waitingQueueEnabled: isOpen }) });
+  /** The action of the switch, and how it is reverted. */
+  const enable = (isOpen: boolean) => ({ done: t(isOpen ? "lineOpened" : "lineClosed"), work: update({ waitingQueueEnabled: isOpen }) });
   const turn = (isOpen: boolean) => act(enable(isOpen).done, enable(isOpen).work, isOpen ? undefined : enable(true));
   return (
     <section class="card" aria-labelledby="controls">
-      <h2 id="controls">{say("controls")}</h2>
+      <h2 id="controls">{t("controls")}</h2>
       <div class="controls">
         <NumberControl
-          label={say("lineQuota")}
-          hint={say("lineQuotaHint", { n: quota === null ? "–" : count(quota) })}
+          label={t("lineQuota")}
+          hint={t("lineQuotaHint", { n: quota === null ? "–" : count(quota) })}
           value={policy.tokensPerTick}
           optional
           max={1_000_000}
-          set={(value) => patch(say("lineQuota"), "tokensPerTick", value)}
+          set={(value) => patch(t("lineQuota"), "tokensPerTick", value)}
         />
         <NumberControl
-          label={say("capacity")}
-          hint={say("capacityHint")}
+          label={t("capacity")}
+          hint={t("capacityHint")}
           value={policy.maxActive}
           optional
           min={1}
           max={1_000_000_000}
-          set={(value) => patch(say("capacity"), "maxActive", value)}
+          set={(value) => patch(t("capacity"), "maxActive", value)}
         />
         <NumberControl
-          label={say("stock")}
-          hint={say("stockHint")}
+          label={t("stock")}
+          hint={t("stockHint")}
           value={remainCount}
           max={4_294_967_295}
-          set={(value) => act(say("valueSet", { what: say("stock"), n: count(value ?? 0) }), byHand({ remainCount: value }))}
+          set={(value) => act(t("valueSet", { what: t("stock"), n: count(value ?? 0) }), update({ remainCount: value }))}
         />
       </div>
       <label class="switch">
@@ -190,7 +190,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           checked={waitingQueueEnabled}
           onChange={(event) => void turn(event.currentTarget.checked)}
         />
-        {say("enabled")}
+        {t("enabled")}
       </label>
     </section>
   );

@@ -1,14 +1,13 @@
-// All lines: a part of them at a time, searched and sorted by the server, so that a thousand are
-// as fast as ten.
+// All lines, paged, searched and sorted by the server, so that a thousand are as fast as ten.
 
 import { useState } from "preact/hooks";
 import { type LineState, type LineView, linePath, type Overview, STATES } from "../api.js";
-import { count, rate, share, shortName, stretch } from "../format.js";
-import { Dialog, NumberControl, Toast, useActs } from "../parts/controls.js";
-import { Events, Figure, lineAddress, Processes, State } from "../parts/glance.js";
+import { count, rate, percent, shortName, duration } from "../format.js";
+import { Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
+import { Events, Figure, lineAddress, Processes, State } from "../components/summary.js";
 import { usePoll } from "../poll.js";
-import { type Key, say, sayOf } from "../words.js";
-import { Lost, type PageProps } from "./page.js";
+import { type Key, t, tEnum } from "../i18n.js";
+import { ConnectionLost, type PageProps } from "./page.js";
 
 const PAGE = 50;
 const NUMBERS = new Set(["waiting", "entered", "rate", "eta", "stock"]);
@@ -28,48 +27,48 @@ export function Lines({ watch }: PageProps) {
   const [sort, setSort] = useState("waiting");
   const [offset, setOffset] = useState(0);
   const [creating, setCreating] = useState(false);
-  const asked = new URLSearchParams({ sort, offset: String(offset), limit: String(PAGE) });
-  if (search) asked.set("search", search);
-  if (state) asked.set("state", state);
-  const polled = usePoll<Overview>(watch, `/overview?${asked}`);
-  const [act, said] = useActs(polled.again);
+  const query = new URLSearchParams({ sort, offset: String(offset), limit: String(PAGE) });
+  if (search) query.set("search", search);
+  if (state) query.set("state", state);
+  const polled = usePoll<Overview>(watch, `/overview?${query}`);
+  const [act, message] = useActions(polled.again);
   const { data, lost } = polled;
   const { api } = watch;
-  if (!data) return <Lost lost={lost} />;
+  if (!data) return <ConnectionLost lost={lost} />;
   return (
     <main>
-      <Lost lost={lost} />
-      <h1 class="unseen">{say("allLines")}</h1>
-      <Glance overview={data} />
+      <ConnectionLost lost={lost} />
+      <h1 class="unseen">{t("allLines")}</h1>
+      <Summary overview={data} />
       <section class="card settings" aria-labelledby="settings">
-        <h2 id="settings">{say("settings")}</h2>
+        <h2 id="settings">{t("settings")}</h2>
         <div class="controls">
           <NumberControl
-            label={say("quota")}
-            hint={say("quotaHint")}
+            label={t("quota")}
+            hint={t("quotaHint")}
             value={data.tokenCountToMove}
             max={1_000_000}
             set={(tokenCountToMove) =>
-              act(say("valueSet", { what: say("quota"), n: count(tokenCountToMove ?? 0) }), () => api.send("PUT", "/waiting-queue/token-count-to-move", { tokenCountToMove }))
+              act(t("valueSet", { what: t("quota"), n: count(tokenCountToMove ?? 0) }), () => api.send("PUT", "/waiting-queue/token-count-to-move", { tokenCountToMove }))
             }
           />
           <NumberControl
-            label={say("tick")}
-            hint={say("tickHint")}
+            label={t("tick")}
+            hint={t("tickHint")}
             value={data.tickMs}
             min={50}
             max={60_000}
-            set={(tickMs) => act(say("valueSet", { what: say("tick"), n: count(tickMs ?? 0) }), () => api.send("PUT", "/waiting-queue/tick-ms", { tickMs }))}
+            set={(tickMs) => act(t("valueSet", { what: t("tick"), n: count(tickMs ?? 0) }), () => api.send("PUT", "/waiting-queue/tick-ms", { tickMs }))}
           />
         </div>
       </section>
       <section class="card" aria-labelledby="lines">
         <div class="head">
-          <h2 id="lines">{say("lines")}</h2>
+          <h2 id="lines">{t("lines")}</h2>
           <input
             type="search"
-            aria-label={say("search")}
-            placeholder={say("search")}
+            aria-label={t("search")}
+            placeholder={t("search")}
             value={search}
             onInput={(event) => {
               setSearch(event.currentTarget.value);
@@ -77,22 +76,22 @@ export function Lines({ watch }: PageProps) {
             }}
           />
           <select
-            aria-label={say("state")}
+            aria-label={t("state")}
             value={state}
             onChange={(event) => {
               setState(event.currentTarget.value as LineState | "");
               setOffset(0);
             }}
           >
-            <option value="">{say("anyState")}</option>
+            <option value="">{t("anyState")}</option>
             {STATES.map((state) => (
               <option key={state} value={state}>
-                {sayOf("state", state)}
+                {tEnum("state", state)}
               </option>
             ))}
           </select>
           <button type="button" onClick={() => setCreating(true)}>
-            {say("newLine")}
+            {t("newLine")}
           </button>
         </div>
         <Table lines={data.lines} sort={sort} setSort={setSort} />
@@ -106,43 +105,43 @@ export function Lines({ watch }: PageProps) {
         <NewLine
           close={() => setCreating(false)}
           create={(id, itemName, remainCount) =>
-            act(say("lineCreated", { id }), () => api.send("POST", linePath(id, "manually"), { itemName, remainCount, waitingQueueEnabled: true }))
+            act(t("lineCreated", { id }), () => api.send("POST", linePath(id, "manually"), { itemName, remainCount, waitingQueueEnabled: true }))
           }
         />
       )}
-      <Toast said={said} />
+      <Toast message={message} />
     </main>
   );
 }
 
-function Glance({ overview }: { overview: Overview }) {
+function Summary({ overview }: { overview: Overview }) {
   const { totals, schedulers, outboxPending, storeMemory } = overview;
   const leader = schedulers.find(({ leading }) => leading);
   return (
     <dl class="figures">
-      <Figure name={say("waiting")}>{count(totals.waiting)}</Figure>
-      <Figure name={say("inside")}>{count(totals.entered)}</Figure>
-      <Figure name={say("perSecond")}>{rate(totals.admittedPerSecond)}</Figure>
-      <Figure name={say("lines")} hint={say("linesOf", { open: count(totals.open), all: count(totals.lines) })}>
+      <Figure name={t("waiting")}>{count(totals.waiting)}</Figure>
+      <Figure name={t("inside")}>{count(totals.entered)}</Figure>
+      <Figure name={t("perSecond")}>{rate(totals.admittedPerSecond)}</Figure>
+      <Figure name={t("lines")} hint={t("linesOf", { open: count(totals.open), all: count(totals.lines) })}>
         {count(totals.lines)}
       </Figure>
-      <Figure name={say("outbox")} hint={say("outboxHint")}>
+      <Figure name={t("outbox")} hint={t("outboxHint")}>
         {count(outboxPending)}
       </Figure>
       {storeMemory && storeMemory.limitBytes > 0 && (
-        <Figure name={say("storeMemory")} hint={say(storeMemory.full ? "storeFull" : "storeMemoryHint")}>
-          <span class={storeMemory.full ? "grave" : ""}>{share(storeMemory.usedBytes / storeMemory.limitBytes)}</span>
+        <Figure name={t("storeMemory")} hint={t(storeMemory.full ? "storeFull" : "storeMemoryHint")}>
+          <span class={storeMemory.full ? "grave" : ""}>{percent(storeMemory.usedBytes / storeMemory.limitBytes)}</span>
         </Figure>
       )}
-      <Figure name={say("leader")}>
-        {leader ? <span class="name">{shortName(leader.replica)}</span> : <span class="name grave">{say("noLeader")}</span>}
+      <Figure name={t("leader")}>
+        {leader ? <span class="name">{shortName(leader.replica)}</span> : <span class="name grave">{t("noLeader")}</span>}
       </Figure>
     </dl>
   );
 }
 
 function Table({ lines, sort, setSort }: { lines: LineView[]; sort: string; setSort: (sort: string) => void }) {
-  if (lines.length === 0) return <p class="soft">{say("noLines")}</p>;
+  if (lines.length === 0) return <p class="soft">{t("noLines")}</p>;
   const order = sort === "name" || sort === "state" ? "ascending" : "descending";
   return (
     <div class="scroll" tabIndex={0} role="region" aria-labelledby="lines">
@@ -152,7 +151,7 @@ function Table({ lines, sort, setSort }: { lines: LineView[]; sort: string; setS
             {COLUMNS.map(([name, key]) => (
               <th key={name} scope="col" class={NUMBERS.has(name) ? "number" : ""} aria-sort={sort === name ? order : "none"}>
                 <button type="button" onClick={() => setSort(name)}>
-                  {say(key)}
+                  {t(key)}
                 </button>
               </th>
             ))}
@@ -168,11 +167,11 @@ function Table({ lines, sort, setSort }: { lines: LineView[]; sort: string; setS
               <td>
                 <State state={line.lineState} />
               </td>
-              <td class="number strong" data-label={say("waiting")}>{count(line.waitingCount)}</td>
-              <td class="number" data-label={say("inside")}>{count(line.enteredCount)}</td>
-              <td class="number" data-label={say("perSecondShort")}>{rate(line.admittedPerSecond)}</td>
-              <td class="number" data-label={say("etaShort")}>{stretch(line.etaSeconds)}</td>
-              <td class="number" data-label={say("stock")}>{count(line.remainCount)}</td>
+              <td class="number strong" data-label={t("waiting")}>{count(line.waitingCount)}</td>
+              <td class="number" data-label={t("inside")}>{count(line.enteredCount)}</td>
+              <td class="number" data-label={t("perSecondShort")}>{rate(line.admittedPerSecond)}</td>
+              <td class="number" data-label={t("etaShort")}>{duration(line.etaSeconds)}</td>
+              <td class="number" data-label={t("stock")}>{count(line.remainCount)}</td>
             </tr>
           ))}
         </tbody>
@@ -185,13 +184,13 @@ function Pager({ offset, shown, all, go }: { offset: number; shown: number; all:
   if (all <= PAGE && offset === 0) return null;
   const place = { from: count(Math.min(offset + 1, all)), to: count(offset + shown), all: count(all) };
   return (
-    <nav class="pager" aria-label={say("lines")}>
+    <nav class="pager" aria-label={t("lines")}>
       <button type="button" disabled={offset === 0} onClick={() => go(Math.max(0, offset - PAGE))}>
-        {say("previous")}
+        {t("previous")}
       </button>
-      <span>{say("shown", place)}</span>
+      <span>{t("shown", place)}</span>
       <button type="button" disabled={offset + shown >= all} onClick={() => go(offset + PAGE)}>
-        {say("next")}
+        {t("next")}
       </button>
     </nav>
   );
@@ -208,26 +207,26 @@ function NewLine({ close, create }: NewLineProps) {
     if (await create(String(given.get("id")), String(given.get("name")), Number(given.get("stock")))) close();
   };
   return (
-    <Dialog title={say("newLine")} close={close}>
+    <Dialog title={t("newLine")} close={close}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
           void submit(event.currentTarget);
         }}
       >
-        <label for="new-id">{say("itemId")}</label>
+        <label for="new-id">{t("itemId")}</label>
         <input id="new-id" name="id" required maxLength={64} pattern="[A-Za-z0-9._~\-]+" aria-describedby="new-id-hint" />
-        <small id="new-id-hint">{say("itemIdHint")}</small>
-        <label for="new-name">{say("itemName")}</label>
+        <small id="new-id-hint">{t("itemIdHint")}</small>
+        <label for="new-name">{t("itemName")}</label>
         <input id="new-name" name="name" required maxLength={200} />
-        <label for="new-stock">{say("stock")}</label>
+        <label for="new-stock">{t("stock")}</label>
         <input id="new-stock" name="stock" type="number" min={0} max={4_294_967_295} required />
         <div class="menu">
           <button type="button" onClick={close}>
-            {say("cancel")}
+            {t("cancel")}
           </button>
           <button type="submit" class="ready">
-            {say("create")}
+            {t("create")}
           </button>
         </div>
       </form>

@@ -1,17 +1,17 @@
 // What every page has.
 
 import type { Api } from "../api.js";
-import { say } from "../words.js";
+import { t } from "../i18n.js";
 
 export interface PageProps {
   watch: { api: Api; denied: () => void };
 }
 
-/** Says that the server does not answer. */
-export function Lost({ lost }: { lost: boolean }) {
+/** Shows that the server is unreachable. */
+export function ConnectionLost({ lost }: { lost: boolean }) {
   return (
     <p role="alert" class="lost" hidden={!lost}>
-      {lost && say("lost")}
+      {lost && t("lost")}
     </p>
   );
 }

@@ -1,31 +1,37 @@
--- Lets people in: those who came back first, then from the frontier. Whoever was not seen within
--- the grace period is put aside instead. Entry and event are one step. A line is served once per
--- tick, whoever leads: a new leader, or one that tries a round again, comes too early for lines that
--- were served. All calls of a round have the same time.
--- KEYS[22..]: slices of liveness from ARGV[6] on, to the one after the current.
--- ARGV: 1 epoch · 2 quota · 3 most admissions the outbox may hold · 4 now · 5 most people per call ·
---       6 the first slice in KEYS · 7 how long after the last round the next may begin
--- Reply: {admitted, missed, remaining, 0|1 more, 0|1 outbox full}, or
---        {'slices', grace seconds} with nothing done, if KEYS do not reach back far enough
-if is_stale(ARGV[1]) then return STALE end
-local quota, outbox_max, now, chunk = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+-- Admit tickets: returning ones first, then from the frontier. A ticket that was not seen within the grace
+-- period misses its turn instead. A line has one round per tick whichever replica leads: a call within
+-- `min_interval` of the last round does nothing, so that neither a hand-over nor a retried round exceeds
+-- the quota. All calls of a round pass the same `now`.
+-- KEYS: line, then slices of liveness from first_slice to the one after the current
+-- ARGV: epoch · quota (int) · max_admissions (int, how many the outbox may hold) · now (int, ms) ·
+--       max_users (int, per call) · first_slice (int) · min_interval (int, ms)
+-- Reply: {admitted, missed, remaining quota, 0|1 more, 0|1 outbox full}, or
+--        {'slices', grace seconds} with nothing changed, if KEYS do not reach back far enough
+-- Atomic: an entry and its event are written together; a stale epoch changes nothing.
+if is_stale(epoch) then return STALE end
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
   'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds', 'base',
   'recoveringUntil', 'behindUntil', 'servedAt', 'heldUntil', 'tokensPerTick', 'stopped', 'servableSince')
--- The operator may have set the quota to 0 since this round began.
+-- The operator may have set the quota to 0 after this round began.
 if global_quota('1') == 0 then quota = 0 end
 if not item.id then return {0, 0, quota, 0, 0} end
 
--- A time to come is another clock's, and says nothing.
+-- `servedAt` in the future means clock skew between replicas: ignore it and run the round.
 local since = now - tonumber(item.servedAt or '0')
-if since > 0 and since < tonumber(ARGV[7]) then return {0, 0, 0, 0, 0} end
+if since > 0 and since < min_interval then return {0, 0, 0, 0, 0} end
 
-local outbox_room = outbox_max - admissions_pending()
-local held_until = tonumber(item.heldUntil or '0')
-if outbox_room <= 0 then
+-- Return how many admissions the outbox holds. Never more than all its events, so that the count recovers
+-- from a relay of a release that does not maintain it.
+local function admissions_pending()
+  local events, admissions = unpack(redis.call('MGET', OUTBOX_EVENTS, OUTBOX_ADMISSIONS))
+  return math.max(0, math.min(tonumber(events or '0'), tonumber(admissions or events or '0')))
+end
+
+local outbox_free = max_admissions - admissions_pending()
+if outbox_free <= 0 then
   allow_oom(ITEM)
-  -- Ends by itself, in case the next leader is of a release that does not know it.
-  redis.call('HSET', ITEM, 'stopped', '1', 'heldUntil', txt(now + HELD_MS + 3 * tonumber(ARGV[7])))
+  -- The mark expires, because the next leader may be of a release that does not clear it.
+  redis.call('HSET', ITEM, 'stopped', '1', 'heldUntil', format_number(now + HELD_MS + 3 * min_interval))
   return {0, 0, quota, 0, 1}
 end
 
@@ -35,17 +41,17 @@ if not stopped and item.stopped == '1' then servable_since = now end
 local grace = tonumber(item.graceSeconds or '0')
 if stopped or now - servable_since < grace * 1000 then grace = 0 end
 local oldest = oldest_slice(now, grace)
-if grace > 0 and oldest < tonumber(ARGV[6]) then return {'slices', grace} end
+if grace > 0 and oldest < first_slice then return {'slices', grace} end
 
 allow_oom(ITEM)
-if held_until > 0 then redis.call('HSET', ITEM, 'heldUntil', '0') end
+if tonumber(item.heldUntil or '0') > 0 then redis.call('HSET', ITEM, 'heldUntil', '0') end
 if stopped and item.stopped ~= '1' then
   redis.call('HSET', ITEM, 'stopped', '1')
 elseif not stopped and item.stopped == '1' then
-  -- The speed before the stop says nothing about the speed from now on.
-  redis.call('HSET', ITEM, 'stopped', '0', 'servableSince', txt(now), 'moves', '')
+  -- The speed before the stop does not predict the speed from now on.
+  redis.call('HSET', ITEM, 'stopped', '0', 'servableSince', format_number(now), 'moves', '')
 end
--- Those who passed through since the last tick have used their part of it.
+-- Direct admissions since the last tick have used part of this tick's quota.
 if item.through ~= '0' then
   quota = math.max(0, quota - tonumber(item.through))
   redis.call('HSET', ITEM, 'through', '0')
@@ -55,75 +61,75 @@ if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.pause
   return {0, 0, quota, 0, 0}
 end
 
-if since ~= 0 then redis.call('HSET', ITEM, 'servedAt', txt(now)) end
+if since ~= 0 then redis.call('HSET', ITEM, 'servedAt', format_number(now)) end
 local function always() return true end
-local seen, all_seen = always, always
-if grace > 0 then seen, all_seen = seen_since(oldest, tonumber(ARGV[6])) end
-local expires, keep = now + tonumber(item.passTtlSeconds) * 1000, tonumber(item.missedKeepSeconds) * 1000
+local is_present, are_all_present = always, always
+if grace > 0 then is_present, are_all_present = liveness_since(oldest, first_slice) end
+local base, departed_below_base = tonumber(item.base or '0'), {}
+local expires_at, missed_keep = now + tonumber(item.passTtlSeconds) * 1000, tonumber(item.missedKeepSeconds) * 1000
+local free = math.min(quota, free_capacity(item, slots_taken(now)), outbox_free)
+local admitted, missed = 0, 0
 
--- How many of the line may be served: nobody behind the base while those who were lost may still
--- come back.
-local function servable()
+-- Return how many waiting tickets may be admitted: none above the base while lost ones may be reclaimed.
+local function admissible_count()
   if tonumber(item.behindUntil or '0') <= now then return redis.call('ZCARD', WAITING) end
   return redis.call('ZCOUNT', WAITING, '-inf', item.base)
 end
 
-local began, left_below = tonumber(item.base or '0'), {}
-local free = math.min(quota, room(item, slots_taken(now)), outbox_room)
-local admitted, missed = 0, 0
-
-local function put_aside(user, number)
-  if keep == 0 then
-    close(user, number, 'A', now)
+-- Move a ticket to the missed turns, or end it if the policy does not keep those.
+local function mark_missed(user, number)
+  if missed_keep == 0 then
+    end_ticket(user, number, 'A', now)
   else
-    redis.call('HSET', MISSED, user, txt(number) .. ':' .. txt(now + keep))
-    redis.call('ZADD', MISSED_UNTIL, now + keep, user)
+    redis.call('HSET', MISSED, user, format_number(number) .. ':' .. format_number(now + missed_keep))
+    redis.call('ZADD', MISSED_UNTIL, now + missed_keep, user)
   end
   missed = missed + 1
 end
 
--- Those below the base leave a mark, because lower ones may still come back.
-local function leave_below(people)
-  for i = 2, #people, 2 do
-    if tonumber(people[i]) > began then break end
-    left_below[#left_below + 1] = people[i]
+-- Collect the numbers at or below the base, because lower ones may still be reclaimed, so that pods cannot
+-- derive these departures from the frontier. `tickets` is in ascending order.
+local function log_departures_below_base(tickets)
+  for i = 2, #tickets, 2 do
+    if tonumber(tickets[i]) > base then break end
+    departed_below_base[#departed_below_base + 1] = tickets[i]
   end
 end
 
--- Lets those in who are still there. Mostly all are, which is told of many at once.
-local function let_in(people, first, last)
-  if all_seen(first, last) then
-    enter_all(people, expires)
-    admitted = admitted + #people / 2
+-- Admit those of the tickets (user, number, …) whose users are present. Mostly all are, which one check of
+-- the range shows.
+local function admit_present(tickets)
+  if are_all_present(tonumber(tickets[2]), tonumber(tickets[#tickets])) then
+    admit_all(tickets, expires_at)
+    admitted = admitted + #tickets / 2
     return
   end
-  for i = 1, #people, 2 do
-    local user, n = people[i], people[i + 1]
-    if seen(tonumber(n)) then
-      enter(user, n, expires)
+  for i = 1, #tickets, 2 do
+    local user, n = tickets[i], tickets[i + 1]
+    if is_present(tonumber(n)) then
+      admit(user, n, expires_at)
       admitted = admitted + 1
     else
-      put_aside(user, tonumber(n))
+      mark_missed(user, tonumber(n))
     end
   end
 end
 
--- Serves the front of a queue, at most so many, until the quota or the chunk is used up. As many are
--- taken as can be let in; the places of those put aside go to the next round.
-local function serve(queue, most)
-  while most > 0 and admitted < free and admitted + missed < chunk do
-    local people = redis.call('ZPOPMIN', queue, math.min(free - admitted, chunk - admitted - missed, most))
-    local first, last = tonumber(people[2]), tonumber(people[#people])
-    most = most - #people / 2
-    if queue == WAITING and first <= began then leave_below(people) end
-    let_in(people, first, last)
+-- Admit from the front of a queue, at most `count` tickets, until quota or call limit is used up. Each step
+-- takes as many tickets as can be admitted; what missed turns leave free goes to the next step.
+local function admit_from(queue, count)
+  while count > 0 and admitted < free and admitted + missed < max_users do
+    local tickets = redis.call('ZPOPMIN', queue, math.min(free - admitted, max_users - admitted - missed, count))
+    count = count - #tickets / 2
+    if queue == WAITING and tonumber(tickets[2]) <= base then log_departures_below_base(tickets) end
+    admit_present(tickets)
   end
 end
 
-serve(RETURNING, redis.call('ZCARD', RETURNING))
-serve(WAITING, servable())
-if #left_below > 0 then redis.call('RPUSH', DEPARTED, unpack(left_below)) end
-if admitted + missed > 0 then moved(admitted + missed, now) end
-write_down(now, item.id, ARGV[1])
-local left = servable() + redis.call('ZCARD', RETURNING)
+admit_from(RETURNING, redis.call('ZCARD', RETURNING))
+admit_from(WAITING, admissible_count())
+if #departed_below_base > 0 then redis.call('RPUSH', DEPARTED, unpack(departed_below_base)) end
+if admitted + missed > 0 then record_progress(admitted + missed, now) end
+commit(now, item.id, epoch)
+local left = admissible_count() + redis.call('ZCARD', RETURNING)
 return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}

@@ -1,8 +1,10 @@
--- How many people are where. Changes nothing.
+-- Count the tickets of a line by where they are, and in total.
+-- KEYS: line
 -- ARGV: none
 -- Reply: {waiting, returning, missed, entered, base, frontier, tail, joined, admitted, ended,
 --         and of those completed, expired, left, abandoned} or {} if there is no item
-if not is_there() then return {} end
+-- Atomic: changes nothing; all counts are of one moment.
+if not item_exists() then return {} end
 local item = item_fields('base', 'tail', 'joined', 'admitted', 'ended', 'ended:C', 'ended:E', 'ended:L', 'ended:A')
 local function count(field) return tonumber(item[field] or '0') end
 return {

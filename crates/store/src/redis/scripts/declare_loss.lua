@@ -1,9 +1,9 @@
--- Records that a partition lost its data, because an operator says so.
--- KEYS: 1 generation
--- ARGV: 1 an id for a partition that has none (text) · 2 now (ms)
+-- Record that a partition lost its data, on an operator's request.
+-- KEYS: GENERATION
+-- ARGV: new_id (for a partition that has none) · now (ms)
 -- Reply: 'OK'
--- Atomic: numbers are reclaimed from this call on.
-allow_oom(KEYS[1])
-redis.call('HSETNX', KEYS[1], 'id', ARGV[1])
-redis.call('HSET', KEYS[1], 'lossAt', ARGV[2])
+-- Atomic: numbers can be reclaimed from this call on.
+allow_oom(GENERATION)
+redis.call('HSETNX', GENERATION, 'id', new_id)
+redis.call('HSET', GENERATION, 'lossAt', now)
 return 'OK'

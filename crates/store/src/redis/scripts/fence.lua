@@ -1,9 +1,10 @@
--- Lets an epoch lead one partition, unless a later one leads already.
--- KEYS: 1 fence
--- ARGV: 1 epoch
+-- Let an epoch lead one partition, unless a later one leads it.
+-- KEYS: FENCE
+-- ARGV: epoch (int)
 -- Reply: the epoch that leads now
-local held = tonumber(redis.call('GET', KEYS[1]) or '0')
-if tonumber(ARGV[1]) <= held then return held end
-allow_oom(KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1])
-return tonumber(ARGV[1])
+-- Atomic: the fence never decreases.
+local current = tonumber(redis.call('GET', FENCE) or '0')
+if epoch <= current then return current end
+allow_oom(FENCE)
+redis.call('SET', FENCE, format_number(epoch))
+return epoch

@@ -1,8 +1,11 @@
--- Adds marks to the slice KEYS[22].
--- ARGV: page, its bits as bytes, …
+-- Add seen marks to the current slice of liveness.
+-- KEYS: line, then the current slice
+-- ARGV: pages.. (page, its bits as bytes, …)
 -- Reply: 'OK'
-if not is_there() then return 'OK' end
+-- Atomic: marks of concurrent calls are merged, none is lost.
+if not item_exists() then return 'OK' end
 
+-- Return the union of two bit strings, 64 bytes at a time: string.byte cannot return a whole page at once.
 local function merged(old, new)
   if old == new then return new end
   if #old < #new then old, new = new, old end
@@ -16,13 +19,13 @@ local function merged(old, new)
   return table.concat(parts)
 end
 
-local pages, words = {}, {}
-for i = 1, #ARGV, 2 do pages[#pages + 1] = ARGV[i] end
+local pages, fields = {}, {}
+for i = PAGES, #ARGV, 2 do pages[#pages + 1] = ARGV[i] end
 for i, old in ipairs(redis.call('HMGET', KEYS[SLICES], unpack(pages))) do
-  words[2 * i - 1] = pages[i]
-  words[2 * i] = merged(old or '', ARGV[2 * i])
+  fields[2 * i - 1] = pages[i]
+  fields[2 * i] = merged(old or '', ARGV[PAGES + 2 * i - 1])
 end
 allow_oom(ITEM)
-redis.call('HSET', KEYS[SLICES], unpack(words))
-keep_slice()
+redis.call('HSET', KEYS[SLICES], unpack(fields))
+extend_slice_ttl()
 return 'OK'

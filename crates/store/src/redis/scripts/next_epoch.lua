@@ -1,8 +1,9 @@
--- Counts epochs: returns one above the stored count and above the floor.
--- KEYS: 1 count of epochs
--- ARGV: 1 floor
+-- Return an epoch above the stored one and above `floor`, and store it.
+-- KEYS: EPOCH
+-- ARGV: floor (int)
 -- Reply: the new epoch
-local epoch = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1])) + 1
-allow_oom(KEYS[1])
-redis.call('SET', KEYS[1], txt(epoch))
+-- Atomic: no epoch is returned twice.
+local epoch = math.max(tonumber(redis.call('GET', EPOCH) or '0'), floor) + 1
+allow_oom(EPOCH)
+redis.call('SET', EPOCH, format_number(epoch))
 return epoch

@@ -1,7 +1,8 @@
--- Removes published batches; removing one twice is harmless.
--- KEYS: 1 outbox · 2 count of events · 3 count of admissions among them
--- ARGV: batch ids
+-- Remove published batches; a batch that was removed before is skipped.
+-- KEYS: OUTBOX · OUTBOX_EVENTS · OUTBOX_ADMISSIONS
+-- ARGV: batches.. (stream ids)
 -- Reply: number of events removed
+-- Atomic: the counts always equal the content of the outbox.
 local events, admissions = 0, 0
 
 local function is_admission(fields)
@@ -11,21 +12,21 @@ local function is_admission(fields)
   return false
 end
 
-for _, id in ipairs(ARGV) do
-  local batch = redis.call('XRANGE', KEYS[1], id, id)[1]
+for i = BATCHES, #ARGV do
+  local batch = redis.call('XRANGE', OUTBOX, ARGV[i], ARGV[i])[1]
   if batch then
     -- batch[2] is i, item, t, time, n, count, …
     local count = tonumber(batch[2][6])
     events = events + count
     if is_admission(batch[2]) then admissions = admissions + count end
-    redis.call('XDEL', KEYS[1], id)
+    redis.call('XDEL', OUTBOX, ARGV[i])
   end
 end
 if events > 0 then
-  redis.call('DECRBY', KEYS[2], events)
-  -- Starting again from 0 with an empty outbox corrects what a release that does not count left over.
-  local left = tonumber(redis.call('GET', KEYS[3]) or '0') - admissions
-  if redis.call('XLEN', KEYS[1]) == 0 then left = 0 end
-  redis.call('SET', KEYS[3], txt(math.max(0, left)))
+  redis.call('DECRBY', OUTBOX_EVENTS, events)
+  -- An empty outbox resets the count, which corrects what a release that does not count admissions left.
+  local left = tonumber(redis.call('GET', OUTBOX_ADMISSIONS) or '0') - admissions
+  if redis.call('XLEN', OUTBOX) == 0 then left = 0 end
+  redis.call('SET', OUTBOX_ADMISSIONS, format_number(math.max(0, left)))
 end
 return events

@@ -1,8 +1,9 @@
--- Publishes how many tickets wait in all lines. Expires, so that a count without a leader refuses no
--- joins for long: later than the longest tick, 60 s.
--- KEYS: 1 count
--- ARGV: 1 tickets · 2 milliseconds
+-- Publish how many tickets wait in all lines. The count expires later than the longest tick (60 s), so that
+-- without a leader an old count stops refusing joins.
+-- KEYS: WAITING_COUNT
+-- ARGV: tickets · ttl_ms
 -- Reply: 'OK'
-allow_oom(KEYS[1])
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+-- Atomic: one command; a script so that it works at maxmemory.
+allow_oom(WAITING_COUNT)
+redis.call('SET', WAITING_COUNT, tickets, 'PX', ttl_ms)
 return 'OK'

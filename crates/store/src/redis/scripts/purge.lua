@@ -1,7 +1,10 @@
--- Forgets a reserved line without a trace (its slices of liveness expire by themselves).
--- ARGV: 1 id
+-- Delete a reserved line with its item and tickets. Its slices of liveness expire by themselves.
+-- KEYS: line
+-- ARGV: id
 -- Reply: 'OK'
-redis.call('UNLINK', LEAVES, LEFTOVER, unpack(KEYS, 1, 11))
-redis.call('SREM', ACTIVE, ARGV[1])
-redis.call('SREM', ITEMS, ARGV[1])
+-- Atomic: the line exists or is gone.
+redis.call('UNLINK', ITEM, WAITING, RETURNING, MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL, DEPARTED, ENDED,
+  SLICE_STARTS, RATE, LEAVES, RESERVED_SLOTS)
+redis.call('SREM', ACTIVE, id)
+redis.call('SREM', ITEMS, id)
 return 'OK'

@@ -1,27 +1,28 @@
--- Takes an item out and ends its line; people inside stay until their end.
--- ARGV: 1 id · 2 version or '' · 3 base for a line that never was
---       4, 5 offset and time it was read at, or '' and '' by an operator's hand
+-- Remove an item and end its line; entries stay until they end.
+-- KEYS: line
+-- ARGV: id · version (or '') · base (of a line that never existed) · offset · read_at (of the event in its
+--       log, or '' and '' for an operator's request)
 -- Reply: 'removed', 'notfound' or 'stale'
-local id, version, base, offset, at = unpack(ARGV)
+-- Atomic: version check and removal.
 local stored = item_fields('version', 'removed', 'readOffset', 'readAt')
 
+-- Return whether an event at or after this one in the log was applied.
 local function is_repeat()
   return offset ~= '' and stored.readOffset
-    and tonumber(offset) <= tonumber(stored.readOffset) and tonumber(at) <= tonumber(stored.readAt)
+    and tonumber(offset) <= tonumber(stored.readOffset) and tonumber(read_at) <= tonumber(stored.readAt)
 end
 
-local function note_read()
-  if offset ~= '' then redis.call('HSET', ITEM, 'readOffset', offset, 'readAt', at) end
+local function record_position()
+  if offset ~= '' then redis.call('HSET', ITEM, 'readOffset', offset, 'readAt', read_at) end
 end
 
 allow_oom(ITEM)
 if not stored.version then
-  -- Remembered even though there is nothing to remove: an older event that creates the item may
-  -- still be on its way.
+  -- Store the removal although there is no item, because an older event that creates it may arrive later.
   if version ~= '' then
     redis.call('HSET', ITEM, 'id', id, 'version', version, 'removed', '1', 'revision', '0', 'tail', base,
       'dropped', '0', 'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0')
-    note_read()
+    record_position()
   end
   return 'notfound'
 end
@@ -31,10 +32,10 @@ if version ~= '' then
 elseif is_repeat() then
   return 'stale'
 end
-note_read()
+record_position()
 if stored.removed == '1' then return 'notfound' end
 
 redis.call('HSET', ITEM, 'removed', '1')
 redis.call('SREM', ITEMS, id)
-restart()
+restart_line()
 return 'removed'

@@ -1,6 +1,8 @@
--- Ends the line and begins a new one: earlier numbers are not valid any more.
--- ARGV: 1 now
+-- End the line and begin a new one: numbers given before are not valid any more.
+-- KEYS: line
+-- ARGV: now (ms)
 -- Reply: HGETALL item, or {} if there is none
-if not is_there() then return {} end
-restart()
-return touched(ARGV[1])
+-- Atomic: each join is before or after the restart.
+if not item_exists() then return {} end
+restart_line()
+return bump_revision(now)

@@ -1,9 +1,11 @@
--- Pauses or resumes admission.
--- ARGV: 1 paused 0|1 · 2 now
+-- Pause or resume admission.
+-- KEYS: line
+-- ARGV: paused (0 or 1) · now (ms)
 -- Reply: HGETALL item, or {} if there is none
-if not is_there() then return {} end
+-- Atomic: the leader admits no ticket after a pause has been acknowledged.
+if not item_exists() then return {} end
 allow_oom(ITEM)
-redis.call('HSET', ITEM, 'paused', ARGV[1])
--- Until the leader's next round finds that the line can admit; see admit.lua.
-if ARGV[1] == '1' then redis.call('HSET', ITEM, 'stopped', '1') end
-return touched(ARGV[2])
+redis.call('HSET', ITEM, 'paused', paused)
+-- A resumed line stays marked as stopped until the leader's next round; see admit.lua.
+if paused == '1' then redis.call('HSET', ITEM, 'stopped', '1') end
+return bump_revision(now)

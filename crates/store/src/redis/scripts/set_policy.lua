@@ -1,8 +1,10 @@
--- Replaces an item's policy if nobody changed the item meanwhile.
--- ARGV: 1 expected revision · 2 now · 3.. policy field, value, …
+-- Replace an item's policy if the item has the expected revision.
+-- KEYS: line
+-- ARGV: revision · now (ms) · fields.. (field, value, …)
 -- Reply: {'changed', HGETALL item}, {'conflict'} or {'notfound'}
-if not is_there() then return {'notfound'} end
-if redis.call('HGET', ITEM, 'revision') ~= ARGV[1] then return {'conflict'} end
+-- Atomic: no concurrent change of the item is overwritten.
+if not item_exists() then return {'notfound'} end
+if redis.call('HGET', ITEM, 'revision') ~= revision then return {'conflict'} end
 allow_oom(ITEM)
-redis.call('HSET', ITEM, unpack(ARGV, 3))
-return {'changed', touched(ARGV[2])}
+redis.call('HSET', ITEM, unpack(ARGV, FIELDS))
+return {'changed', bump_revision(now)}

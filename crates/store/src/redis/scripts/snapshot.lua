@@ -1,25 +1,24 @@
--- What a pod needs to answer polls of a line. Changes nothing.
--- ARGV: 1 base and 2 count of changes the pod has read · 3 how many at most
--- Reply: {HGETALL item, front, frontier, waiting, returning, entered, HGETALL rate, changes,
---         count read now, 0|1 more to read} or {} if there is no such item. A change is the number
---         that departed, or '+from:to', numbers below the base that wait
+-- Return what a pod needs to answer polls of a line.
+-- KEYS: line
+-- ARGV: base · read (int, changes the pod has read of that base) · max_changes (int)
+-- Reply: {HGETALL item, front, frontier, waiting, returning, entered, HGETALL rate, changes, count of changes
+--         read after this call, 0|1 more} or {} if there is no item. A change is the number that departed,
+--         or '+from:to' for numbers at or below the base that wait
+-- Atomic: changes nothing; all parts are of one moment.
 local fields = redis.call('HGETALL', ITEM)
 local item = {}
 for i = 1, #fields, 2 do item[fields[i]] = fields[i + 1] end
 if item.removed ~= '0' then return {} end
 
 local dropped, length = tonumber(item.dropped), redis.call('LLEN', DEPARTED)
-local read = tonumber(ARGV[2])
-if ARGV[1] ~= item.base or read > dropped + length or read < dropped then read = dropped end
+if base ~= item.base or read > dropped + length or read < dropped then read = dropped end
 local first, changes = read - dropped, {}
-if first < length then
-  changes = redis.call('LRANGE', DEPARTED, first, first + tonumber(ARGV[3]) - 1)
-end
-local front, began = first_waiting() or tonumber(item.tail) + 1, tonumber(item.base)
+if first < length then changes = redis.call('LRANGE', DEPARTED, first, first + max_changes - 1) end
+local front, item_base = first_waiting() or tonumber(item.tail) + 1, tonumber(item.base)
 return {
   fields,
   front,
-  front > began and front or first_behind(began) or tonumber(item.tail) + 1,
+  front > item_base and front or first_above_base(item_base) or tonumber(item.tail) + 1,
   redis.call('ZCARD', WAITING),
   redis.call('ZCARD', RETURNING),
   redis.call('HLEN', ENTERED),

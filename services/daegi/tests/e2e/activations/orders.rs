@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use daegi_domain::TokenActivated;
-use daegi_testkit::{Reader, eventually};
+use daegi_testkit::{TopicReader, eventually};
 use tokio::task::JoinSet;
 
 /// The numbers of each item's people.
@@ -31,7 +31,7 @@ pub(super) struct Told {
 
 impl OrderService {
     pub(super) async fn listen(brokers: &str) -> Self {
-        let reader = Reader::open(brokers, "token.activated").await.unwrap();
+        let reader = TopicReader::open(brokers, "token.activated").await.unwrap();
         let told = Arc::<Mutex<Told>>::default();
         let mut listening = JoinSet::new();
         let ear = Arc::clone(&told);

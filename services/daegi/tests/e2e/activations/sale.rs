@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::orders::Numbers;
-use crate::member::{Fleet, Member, TICKET_SECRETS};
+use crate::member::{Fleet, FleetProcess, TICKET_SECRETS};
 
 const LINES: usize = 8;
 const PEOPLE: usize = 2_500;
@@ -20,8 +20,8 @@ const AT_ONCE: usize = 100;
 
 pub(super) struct Sale {
     fleet: Fleet,
-    pod: Member,
-    schedulers: Vec<Member>,
+    pod: FleetProcess,
+    schedulers: Vec<FleetProcess>,
     /// Item and token of everybody.
     tickets: Vec<(String, String)>,
 }
@@ -31,10 +31,12 @@ impl Sale {
     pub(super) async fn open(redis: &Redis, brokers: &str) -> Self {
         let fleet = Fleet::new(redis)
             .with_kafka(brokers, &Topics::default())
-            .with("DAEGI_TOKEN_COUNT_TO_MOVE", "0");
-        let pod = fleet.ready("daegi-api").await;
-        let schedulers =
-            vec![fleet.ready("daegi-scheduler").await, fleet.ready("daegi-scheduler").await];
+            .env("DAEGI_TOKEN_COUNT_TO_MOVE", "0");
+        let pod = fleet.start_ready("daegi-api").await;
+        let schedulers = vec![
+            fleet.start_ready("daegi-scheduler").await,
+            fleet.start_ready("daegi-scheduler").await,
+        ];
         for line in 0..LINES {
             // Nobody polls here, so nobody may be missed for it.
             let item = json!({
@@ -96,12 +98,12 @@ impl Sale {
     pub(super) async fn kill_leader(&mut self) {
         let schedulers = &self.schedulers;
         let leader = eventually(Duration::from_secs(30), "somebody leads", || async {
-            let first = schedulers[0].leads().await;
-            if first || schedulers[1].leads().await { Some(usize::from(!first)) } else { None }
+            let first = schedulers[0].is_leader().await;
+            if first || schedulers[1].is_leader().await { Some(usize::from(!first)) } else { None }
         });
         let leader = leader.await;
         self.schedulers.remove(leader).kill();
-        self.schedulers.push(self.fleet.ready("daegi-scheduler").await);
+        self.schedulers.push(self.fleet.start_ready("daegi-scheduler").await);
     }
 
     pub(super) async fn everybody_may_enter(&self) {

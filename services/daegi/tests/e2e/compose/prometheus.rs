@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use daegi_testkit::{Member, Process, eventually, free_port};
+use daegi_testkit::{ChildProcess, FleetProcess, eventually, free_port};
 use serde_json::Value;
 
 use super::SOON;
@@ -14,14 +14,14 @@ use super::stage::{at_home, file};
 /// Prometheus, which scrapes the fleet of the stage.
 pub(super) struct Prometheus {
     url: String,
-    _process: Process,
+    _process: ChildProcess,
 }
 
 impl Prometheus {
     pub(super) fn start(
         binary: &Path,
         dir: &Path,
-        members: &BTreeMap<&'static str, Member>,
+        members: &BTreeMap<&'static str, FleetProcess>,
     ) -> Self {
         let alerts = dir.join("alerts.yml");
         fs::write(&alerts, hurried(&file("infra/helm/daegi/files/alerts.yml"))).unwrap();

@@ -7,8 +7,8 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use daegi_testkit::fleet::binary;
 use daegi_testkit::{
-    Fleet, Kafka, Member, Process, Redis, durable_redis_or_loud, free_port, kafka_or_loud,
-    tool_or_loud,
+    ChildProcess, Fleet, FleetProcess, Kafka, Redis, durable_redis_or_skip, free_port,
+    kafka_or_skip, tool_or_skip,
 };
 use reqwest::Client;
 use tempfile::TempDir;
@@ -34,9 +34,9 @@ pub(super) struct Stage {
     pub(super) orders: String,
     pub(super) admin_token: String,
     pub(super) prometheus: Prometheus,
-    _proxy: Process,
-    _neighbours: [Process; 2],
-    pub(super) members: BTreeMap<&'static str, Member>,
+    _proxy: ChildProcess,
+    _neighbours: [ChildProcess; 2],
+    pub(super) members: BTreeMap<&'static str, FleetProcess>,
     environment: Vec<(String, String)>,
     pub(super) kafka: Kafka,
     pub(super) redis: Redis,
@@ -46,13 +46,13 @@ pub(super) struct Stage {
 impl Stage {
     /// Everything, ready; none where something it needs is not installed.
     pub(super) async fn open() -> Option<Self> {
-        let (nginx, prometheus) = (tool_or_loud("nginx")?, tool_or_loud("prometheus")?);
-        let (redis, kafka) = (durable_redis_or_loud().await?, kafka_or_loud().await?);
+        let (nginx, prometheus) = (tool_or_skip("nginx")?, tool_or_skip("prometheus")?);
+        let (redis, kafka) = (durable_redis_or_skip().await?, kafka_or_skip().await?);
         let dir = tempfile::tempdir().unwrap();
         let environment = environment();
         let members = members(&redis, &kafka, &environment);
         for member in members.values() {
-            member.ready().await;
+            member.wait_ready().await;
         }
         let [public, internal, orders] = [free_port(), free_port(), free_port()];
         let url = |port: u16| format!("http://127.0.0.1:{port}");
@@ -74,7 +74,7 @@ impl Stage {
         })
     }
 
-    pub(super) fn member(&mut self, name: &str) -> &mut Member {
+    pub(super) fn member(&mut self, name: &str) -> &mut FleetProcess {
         self.members.get_mut(name).unwrap()
     }
 
@@ -95,7 +95,7 @@ pub(super) fn file(path: &str) -> String {
 }
 
 /// The text with the addresses that members have here, in place of their names in compose.
-pub(super) fn at_home(text: &str, members: &BTreeMap<&'static str, Member>) -> String {
+pub(super) fn at_home(text: &str, members: &BTreeMap<&'static str, FleetProcess>) -> String {
     let home = |url: &str| url.trim_start_matches("http://").to_owned();
     members.iter().fold(text.to_owned(), |text, (name, member)| {
         text.replace(&format!("{name}:8080"), &home(&member.public))
@@ -123,11 +123,11 @@ fn members(
     redis: &Redis,
     kafka: &Kafka,
     environment: &[(String, String)],
-) -> BTreeMap<&'static str, Member> {
+) -> BTreeMap<&'static str, FleetProcess> {
     // An empty variable is none, so that ticks and leases are as long as in compose.
-    let fleet = Fleet::new(redis).with("DAEGI_TICK_MS", "").with("DAEGI_LEASE_MS", "");
-    let fleet = environment.iter().fold(fleet, |fleet, (name, value)| fleet.with(name, value));
-    let fleet = fleet.with("DAEGI_STORE", &redis.url()).with("DAEGI_KAFKA", &kafka.bootstrap());
+    let fleet = Fleet::new(redis).env("DAEGI_TICK_MS", "").env("DAEGI_LEASE_MS", "");
+    let fleet = environment.iter().fold(fleet, |fleet, (name, value)| fleet.env(name, value));
+    let fleet = fleet.env("DAEGI_STORE", &redis.url()).env("DAEGI_KAFKA", &kafka.bootstrap());
     FLEET.iter().map(|(name, image)| (*name, fleet.start(image))).collect()
 }
 
@@ -135,11 +135,11 @@ fn members(
 fn proxy(
     nginx: &Path,
     dir: &Path,
-    members: &BTreeMap<&'static str, Member>,
+    members: &BTreeMap<&'static str, FleetProcess>,
     public: u16,
     internal: u16,
-) -> Process {
-    let conf = at_home(&file("infra/docker/nginx.conf"), members)
+) -> ChildProcess {
+    let conf = with_upstreams(&file("infra/docker/nginx.conf"), members)
         .replace("listen 8080", &format!("listen 127.0.0.1:{public}"))
         .replace("listen 8081", &format!("listen 127.0.0.1:{internal}"))
         .replace("/tmp/nginx.pid", &dir.join("nginx.pid").to_string_lossy());
@@ -151,9 +151,30 @@ fn proxy(
     command.spawn().unwrap().into()
 }
 
-fn neighbours(brokers: &str, api: &str, orders: u16) -> [Process; 2] {
+/// The text with an upstream block for each name that Docker would resolve to several members. As with
+/// resolved names, nginx keeps no account of failures: otherwise one 503 of each pod would make it
+/// answer 502 by itself for 10 s.
+fn with_upstreams(conf: &str, members: &BTreeMap<&'static str, FleetProcess>) -> String {
+    [("api", "8080"), ("api", "8081"), ("scheduler", "8081")].iter().fold(
+        conf.to_owned(),
+        |conf, (role, port)| {
+            let upstream = format!("{role}_{port}");
+            let servers: String =
+                [1, 2].iter().map(|n| format!("server {role}-{n}:{port} max_fails=0;\n")).collect();
+            let block = at_home(&format!("upstream {upstream} {{\n{servers}}}\n"), members);
+            assert!(conf.contains(&format!("{role}:{port};")), "the proxy knows no {role}:{port}");
+            conf.replace(&format!("{role}:{port};"), &format!("{upstream};")).replacen(
+                "http {\n",
+                &format!("http {{\n{block}"),
+                1,
+            )
+        },
+    )
+}
+
+fn neighbours(brokers: &str, api: &str, orders: u16) -> [ChildProcess; 2] {
     let listen = format!("127.0.0.1:{orders}");
-    let start = |name: &str, args: &[&str]| -> Process {
+    let start = |name: &str, args: &[&str]| -> ChildProcess {
         let mut command = Command::new(binary(name));
         command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap().into()
     };

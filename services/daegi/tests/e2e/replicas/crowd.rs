@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::catalogue::{Catalogue, changed};
-use crate::member::{Fleet, Member};
+use crate::member::{Fleet, FleetProcess};
 
 const LINES: usize = 4;
 pub(super) const PEOPLE: usize = 1_000;
@@ -26,10 +26,10 @@ impl Crowd {
     /// Lets everybody in.
     pub(super) async fn inside(
         fleet: &Fleet,
-        scheduler: &Member,
+        scheduler: &FleetProcess,
         catalogue: &mut Catalogue,
     ) -> Self {
-        let pod = fleet.ready("daegi-api").await;
+        let pod = fleet.start_ready("daegi-api").await;
         let lines = (0..LINES).map(|n| changed(&format!("line-{n}"), 10_000, 1));
         catalogue.publish(&lines.map(|line| catalogue.record(&line)).collect::<Vec<_>>()).await;
         catalogue.settled(scheduler, SOON).await;
@@ -51,7 +51,7 @@ impl Crowd {
         let placed = of(round).map(|person| order(person, Outcome::Completed));
         let before = round.checked_sub(1).into_iter().flat_map(of);
         let given_up = before.map(|person| order(person, Outcome::Cancelled));
-        placed.chain(given_up).map(|order| Record::event(&order, topics).unwrap()).collect()
+        placed.chain(given_up).map(|order| Record::from_event(&order, topics).unwrap()).collect()
     }
 
     /// Everybody's ticket ended once, and how their order says.
@@ -77,7 +77,7 @@ fn order((item_id, user_id, token): &Person, outcome: Outcome) -> OrderClosed {
     }
 }
 
-async fn join(fleet: &Fleet, pod: &Member, person: usize) -> Person {
+async fn join(fleet: &Fleet, pod: &FleetProcess, person: usize) -> Person {
     let item = ItemId::parse(&format!("line-{}", person % LINES)).unwrap();
     let user = UserId::parse(&format!("person-{person}")).unwrap();
     let url = format!("{}/api/v1/item/{item}/waiting-queue", pod.public);

@@ -1,18 +1,18 @@
-//! Who may call, and what the others learn.
+//! Authentication of admin calls.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use daegi_runtime::http::Peer;
-use daegi_store::{Epoch, Lease, Reign};
+use daegi_store::{CurrentLeader, Epoch, Lease};
 use serde_json::json;
 
-use super::desk::{Desk, ITEM, QUOTA, TOKEN};
+use super::harness::{AdminHarness, ITEM, QUOTA, TOKEN};
 
 #[tokio::test]
-async fn without_the_token_every_path_looks_the_same() {
-    let desk = Desk::open().await;
+async fn without_the_token_every_path_gets_the_same_response() {
+    let admin = AdminHarness::open().await;
     let mut bodies = Vec::new();
     for (method, path) in [
         ("GET", "/internal/admin/v1/waiting-item/concert"),
@@ -26,7 +26,7 @@ async fn without_the_token_every_path_looks_the_same() {
         ("PUT", "/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=-1"),
     ] {
         let request = Request::builder().method(method).uri(path);
-        let reply = desk.send(request.body(Body::empty()).unwrap()).await;
+        let reply = admin.send(request.body(Body::empty()).unwrap()).await;
         assert_eq!(reply.status, 401, "{method} {path}");
         assert_eq!(reply.headers["www-authenticate"], "Bearer");
         assert!(!reply.headers.contains_key("allow"), "{method} {path}");
@@ -36,12 +36,12 @@ async fn without_the_token_every_path_looks_the_same() {
 }
 
 #[tokio::test]
-async fn only_the_whole_token_as_a_bearer_opens_the_door() {
-    let desk = Desk::open().await;
+async fn only_the_complete_bearer_token_is_accepted() {
+    let admin = AdminHarness::open().await;
     let status = async |authorization: &str| {
         let request = Request::get("/internal/admin/v1/leader");
         let request = request.header("authorization", authorization);
-        desk.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
+        admin.send(request.body(Body::empty()).unwrap()).await.status.as_u16()
     };
     assert_eq!(status(&format!("Bearer {TOKEN}")).await, 200);
     assert_eq!(status(&format!("bearer {TOKEN}")).await, 200);
@@ -60,16 +60,16 @@ async fn only_the_whole_token_as_a_bearer_opens_the_door() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_tokens_of_an_address_are_answered_later_and_a_correct_one_is_not() {
+async fn wrong_tokens_of_an_address_are_delayed_and_a_correct_one_is_not() {
     // Installs the recorder before anything is counted.
     let _ = daegi_runtime::telemetry::render();
-    let desk = Desk::open().await;
+    let admin = AdminHarness::open().await;
     let took = async |address: &str, token: &str, status: u16| {
         let begin = tokio::time::Instant::now();
         let request = Request::get("/internal/admin/v1/leader")
             .header("authorization", format!("Bearer {token}"))
             .extension(Peer(address.parse().unwrap()));
-        let reply = desk.send(request.body(Body::empty()).unwrap()).await;
+        let reply = admin.send(request.body(Body::empty()).unwrap()).await;
         assert_eq!(reply.status, status);
         begin.elapsed()
     };
@@ -86,9 +86,9 @@ async fn wrong_tokens_of_an_address_are_answered_later_and_a_correct_one_is_not(
 }
 
 #[tokio::test]
-async fn with_the_token_unknown_calls_and_methods_are_problems() {
-    let desk = Desk::open().await;
-    desk.refused(404, "NOT_FOUND", ("GET", "/no-such-call", "")).await;
+async fn with_the_token_unknown_calls_and_methods_get_problems() {
+    let admin = AdminHarness::open().await;
+    admin.refused(404, "NOT_FOUND", ("GET", "/no-such-call", "")).await;
     for (method, path) in [
         ("POST", QUOTA),
         ("DELETE", QUOTA),
@@ -100,14 +100,14 @@ async fn with_the_token_unknown_calls_and_methods_are_problems() {
         ("GET", "/waiting-item/concert/manually"),
         ("POST", "/leader"),
     ] {
-        desk.refused(405, "METHOD_NOT_ALLOWED", (method, path, "")).await;
+        admin.refused(405, "METHOD_NOT_ALLOWED", (method, path, "")).await;
     }
 }
 
 #[tokio::test]
-async fn a_standby_says_that_it_does_not_lead() {
-    let desk = Desk::open().await;
-    let leader = desk.ok(200, "GET", "/leader", "").await;
+async fn a_standby_reports_that_it_does_not_lead() {
+    let admin = AdminHarness::open().await;
+    let leader = admin.ok(200, "GET", "/leader", "").await;
     assert!(!leader["replica"].as_str().unwrap().is_empty());
     assert_eq!(leader["leading"], false);
     for unknown in ["leader", "epoch", "since", "termSeconds", "lastTickMillis"] {
@@ -126,20 +126,20 @@ async fn a_standby_says_that_it_does_not_lead() {
 
 #[tokio::test]
 async fn a_standby_names_the_leader() {
-    let desk = Desk::open().await;
-    let leases = desk.store.leases();
+    let admin = AdminHarness::open().await;
+    let leases = admin.store.lock();
     let lease =
-        Lease::try_acquire(&*desk.store, Duration::from_secs(60), 1_000).await.unwrap().unwrap();
-    let reign = |leader: &str, epoch| Reign { leader: leader.into(), epoch, since: 1_000 };
+        Lease::try_acquire(&*admin.store, Duration::from_secs(60), 1_000).await.unwrap().unwrap();
+    let record = |leader: &str, epoch| CurrentLeader { leader: leader.into(), epoch, since: 1_000 };
     let epoch = lease.epoch().0;
-    leases.announce(&reign("the other one", lease.epoch())).await.unwrap();
-    leases.announce(&reign("a former one", Epoch(0))).await.unwrap();
-    let leader = desk.ok(200, "GET", "/leader", "").await;
+    leases.publish_leader(&record("the other one", lease.epoch())).await.unwrap();
+    leases.publish_leader(&record("a former one", Epoch(0))).await.unwrap();
+    let leader = admin.ok(200, "GET", "/leader", "").await;
     assert_eq!((&leader["leading"], &leader["leader"]), (&json!(false), &json!("the other one")));
     assert_eq!(
         (&leader["epoch"], &leader["since"]),
         (&json!(epoch), &json!("1970-01-01T00:00:01.000Z"))
     );
     lease.release().await;
-    assert!(desk.ok(200, "GET", "/leader", "").await["leader"].is_null(), "nobody leads");
+    assert!(admin.ok(200, "GET", "/leader", "").await["leader"].is_null(), "no replica leads");
 }

@@ -1,23 +1,23 @@
-//! What the console is told: all lines at a glance, one line over time, and the processes.
+//! The data of the console: overview, one line over time, and processes.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{EndReason, LineState, Presence};
+use daegi_domain::{EndReason, Heartbeat, LineState};
 use daegi_scheduler::Ticker;
-use daegi_store::{DepartedCursor, Store};
+use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, TicketStore};
 use serde_json::{Value, json};
 
-use super::desk::{Desk, ITEM, QUOTA};
-use crate::room::{self, START, item, user};
+use super::harness::{AdminHarness, ITEM, QUOTA};
+use crate::harness::{self, START, item, user};
 
-async fn join(desk: &Desk, id: &str, people: usize) {
-    let settings = desk.store.settings().await.unwrap();
-    let users: Vec<_> = (0..people).map(|nth| user(&format!("{id}-{nth}"))).collect();
+async fn join(admin: &AdminHarness, id: &str, count: usize) {
+    let settings = admin.store.settings().await.unwrap();
+    let users: Vec<_> = (0..count).map(|nth| user(&format!("{id}-{nth}"))).collect();
     for users in users.chunks(500) {
-        desk.store.join(&item(id), users, &settings, START).await.unwrap();
+        admin.store.join(&item(id), users, &settings, START).await.unwrap();
     }
 }
 
@@ -27,79 +27,79 @@ fn ids(overview: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn lines_are_searched_sorted_and_answered_in_parts() {
-    let desk = Desk::open().await;
-    for (id, people) in [("match", 3), ("opera", 9), ("ballet", 5)] {
-        room::put(&*desk.store, id, 50, None).await;
-        join(&desk, id, people).await;
+async fn lines_are_searched_sorted_and_paged() {
+    let admin = AdminHarness::open().await;
+    for (id, count) in [("match", 3), ("opera", 9), ("ballet", 5)] {
+        harness::put(&*admin.store, id, 50, None).await;
+        join(&admin, id, count).await;
     }
-    desk.store.set_paused(&item("opera"), true, 0).await.unwrap();
-    let overview = desk.ok(200, "GET", "/overview", "").await;
-    assert_eq!(ids(&overview), ["opera", "ballet", "match", "concert"], "most people first");
+    admin.store.set_paused(&item("opera"), true, 0).await.unwrap();
+    let overview = admin.ok(200, "GET", "/overview", "").await;
+    assert_eq!(ids(&overview), ["opera", "ballet", "match", "concert"], "longest line first");
     assert_eq!((&overview["matching"], &overview["totals"]["lines"]), (&json!(4), &json!(4)));
     assert_eq!(
         (&overview["totals"]["waiting"], &overview["totals"]["paused"]),
         (&json!(17), &json!(1))
     );
     assert_eq!((&overview["tokenCountToMove"], &overview["tickMs"]), (&json!(10), &json!(1000)));
-    let part = desk.ok(200, "GET", "/overview?sort=name&offset=1&limit=2", "").await;
-    assert_eq!(part["matching"], 4, "the whole is told with every part");
+    let part = admin.ok(200, "GET", "/overview?sort=name&offset=1&limit=2", "").await;
+    assert_eq!(part["matching"], 4, "every page has the total");
     assert_eq!(ids(&part), ["concert", "match"], "all have one name, so by id");
-    let found = desk.ok(200, "GET", "/overview?search=BALL", "").await;
+    let found = admin.ok(200, "GET", "/overview?search=BALL", "").await;
     assert_eq!(ids(&found), ["ballet"]);
-    let paused = desk.ok(200, "GET", "/overview?state=PAUSED", "").await;
+    let paused = admin.ok(200, "GET", "/overview?state=PAUSED", "").await;
     assert_eq!((ids(&paused), &paused["lines"][0]["waitingCount"]), (vec!["opera"], &json!(9)));
     for bad in ["?sort=age", "?state=open", "?limit=-1", "?serach=x"] {
-        desk.refused(400, "INVALID_REQUEST", ("GET", &format!("/overview{bad}"), "")).await;
+        admin.refused(400, "INVALID_REQUEST", ("GET", &format!("/overview{bad}"), "")).await;
     }
 }
 
 #[tokio::test]
-async fn a_thousand_lines_are_one_answer() {
-    let desk = Desk::open().await;
+async fn a_thousand_lines_are_one_response() {
+    let admin = AdminHarness::open().await;
     for nth in 0..1000 {
-        room::put(&*desk.store, &format!("line-{nth:04}"), 10, None).await;
+        harness::put(&*admin.store, &format!("line-{nth:04}"), 10, None).await;
     }
-    join(&desk, "line-0777", 2000).await;
-    let overview = desk.ok(200, "GET", "/overview", "").await;
+    join(&admin, "line-0777", 2000).await;
+    let overview = admin.ok(200, "GET", "/overview", "").await;
     assert_eq!((overview["totals"]["lines"].as_u64(), ids(&overview).len()), (Some(1001), 50));
     assert_eq!(ids(&overview)[0], "line-0777");
 }
 
-/// What was changed here is seen by the next who looks; what others did, a moment later.
+/// An operator's change is in the next response; changes by others are there a moment later.
 #[tokio::test(start_paused = true)]
-async fn whoever_watches_does_not_wait_for_the_next_picture() {
-    let desk = Desk::open().await;
+async fn pollers_do_not_wait_for_the_next_snapshot() {
+    let admin = AdminHarness::open().await;
     let waiting = async || {
-        let overview = desk.ok(200, "GET", "/overview", "").await;
+        let overview = admin.ok(200, "GET", "/overview", "").await;
         (overview["totals"]["waiting"].clone(), overview["tokenCountToMove"].clone())
     };
     assert_eq!(waiting().await, (json!(0), json!(10)));
-    join(&desk, "concert", 3).await;
-    assert_eq!(waiting().await, (json!(0), json!(10)), "one picture for all in a moment");
+    join(&admin, "concert", 3).await;
+    assert_eq!(waiting().await, (json!(0), json!(10)), "a fresh snapshot is shared");
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(waiting().await, (json!(0), json!(10)), "the one before, at once");
+    assert_eq!(waiting().await, (json!(0), json!(10)), "the previous one, immediately");
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(waiting().await, (json!(3), json!(10)), "the next was taken meanwhile");
-    desk.ok(200, "PUT", QUOTA, r#"{"tokenCountToMove":4}"#).await;
-    assert_eq!(waiting().await, (json!(3), json!(4)), "an operator sees what they did");
-    join(&desk, "concert", 5).await;
+    assert_eq!(waiting().await, (json!(3), json!(10)), "the next was loaded in the background");
+    admin.ok(200, "PUT", QUOTA, r#"{"tokenCountToMove":4}"#).await;
+    assert_eq!(waiting().await, (json!(3), json!(4)), "an operator sees their change");
+    join(&admin, "concert", 5).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(waiting().await, (json!(5), json!(4)), "nothing old is shown");
+    assert_eq!(waiting().await, (json!(5), json!(4)), "nothing older than the limit is returned");
 }
 
 #[tokio::test]
-async fn speed_and_wait_are_known_once_a_line_was_watched() {
-    let desk = Desk::open().await;
-    join(&desk, "concert", 50).await;
+async fn rate_and_wait_are_known_once_a_line_was_sampled() {
+    let admin = AdminHarness::open().await;
+    join(&admin, "concert", 50).await;
     let line = "/waiting-item/concert/line";
-    let before = desk.ok(200, "GET", line, "").await;
+    let before = admin.ok(200, "GET", line, "").await;
     assert_eq!((&before["admittedPerSecond"], &before["etaSeconds"]), (&json!(null), &json!(null)));
-    desk.lookout.look().await.unwrap();
-    let epoch = desk.store.begin_term(START).await.unwrap();
-    desk.store.admit(epoch, &item("concert"), 10, 0, 100, START).await.unwrap();
-    desk.clock.advance(Duration::from_secs(5));
-    let now = desk.ok(200, "GET", line, "").await;
+    admin.monitor.sample().await.unwrap();
+    let epoch = admin.store.begin_term(START).await.unwrap();
+    admin.store.admit(epoch, &item("concert"), 10, 0, 100, START).await.unwrap();
+    admin.clock.advance(Duration::from_secs(5));
+    let now = admin.ok(200, "GET", line, "").await;
     assert_eq!((&now["admittedPerSecond"], &now["etaSeconds"]), (&json!(2.0), &json!(20)));
     let people = &now["people"];
     assert_eq!((&people["waiting"], &people["entered"]), (&json!(40), &json!(10)));
@@ -111,40 +111,40 @@ async fn speed_and_wait_are_known_once_a_line_was_watched() {
 }
 
 #[tokio::test]
-async fn a_line_is_remembered_until_it_is_empty_and_its_end_is_in_it() {
-    let desk = Desk::open().await;
-    join(&desk, "concert", 1).await;
-    let epoch = desk.store.begin_term(START).await.unwrap();
+async fn a_line_is_sampled_until_it_is_empty_and_its_last_state_is_kept() {
+    let admin = AdminHarness::open().await;
+    join(&admin, "concert", 1).await;
+    let epoch = admin.store.begin_term(START).await.unwrap();
     let history = "/waiting-item/concert/history";
-    assert_eq!(desk.ok(200, "GET", history, "").await["at"], json!([]), "nobody has looked yet");
-    desk.lookout.look().await.unwrap();
-    desk.store.admit(epoch, &item("concert"), 1, 0, 100, START).await.unwrap();
+    assert_eq!(admin.ok(200, "GET", history, "").await["at"], json!([]), "no sample yet");
+    admin.monitor.sample().await.unwrap();
+    admin.store.admit(epoch, &item("concert"), 1, 0, 100, START).await.unwrap();
     let number = daegi_domain::Number(daegi_domain::Number::base_at(START).0 + 1);
     let (id, user) = (item("concert"), user("concert-0"));
-    let done = desk.store.complete(&id, &user, number, EndReason::Completed, START);
-    assert!(done.await.unwrap().is_done());
-    desk.store.expire(epoch, &id, START).await.unwrap();
-    desk.clock.advance(Duration::from_secs(5));
+    let done = admin.store.complete(&id, &user, number, EndReason::Completed, START);
+    assert!(done.await.unwrap().is_ended());
+    admin.store.expire(epoch, &id, START).await.unwrap();
+    admin.clock.advance(Duration::from_secs(5));
     for _ in 0..3 {
-        desk.lookout.look().await.unwrap();
-        desk.clock.advance(Duration::from_secs(5));
+        admin.monitor.sample().await.unwrap();
+        admin.clock.advance(Duration::from_secs(5));
     }
-    let kept = desk.ok(200, "GET", history, "").await;
-    assert_eq!(kept["at"], json!([START, START + 5000]), "an empty line is not looked at for ever");
+    let kept = admin.ok(200, "GET", history, "").await;
+    assert_eq!(kept["at"], json!([START, START + 5000]), "an empty line is not sampled for ever");
     assert_eq!((&kept["waiting"], &kept["completed"]), (&json!([1, 0]), &json!([0, 1])));
-    desk.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/history", "")).await;
-    desk.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/line", "")).await;
+    admin.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/history", "")).await;
+    admin.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/ghost/line", "")).await;
 }
 
 #[tokio::test]
-async fn every_process_that_says_something_is_told_and_others_are_not() {
-    let desk = Desk::open().await;
-    desk.lookout.tell().await.unwrap();
+async fn every_process_with_a_recent_heartbeat_is_listed() {
+    let admin = AdminHarness::open().await;
+    admin.monitor.send_heartbeat().await.unwrap();
     let lag = [("item.changed".to_owned(), Some(7)), ("order.closed".to_owned(), None)].into();
-    let said = serde_json::to_string(&Presence::Consumer { lag }).unwrap();
-    desk.store.post_notice("consumer-1", &said, START).await.unwrap();
-    desk.store.post_notice("from-the-future", "{\"role\":\"oracle\"}", START).await.unwrap();
-    let overview = desk.ok(200, "GET", "/overview", "").await;
+    let said = serde_json::to_string(&Heartbeat::Consumer { lag }).unwrap();
+    admin.store.put_heartbeat("consumer-1", &said, START).await.unwrap();
+    admin.store.put_heartbeat("from-the-future", "{\"role\":\"oracle\"}", START).await.unwrap();
+    let overview = admin.ok(200, "GET", "/overview", "").await;
     let schedulers = overview["schedulers"].as_array().unwrap();
     assert_eq!(schedulers.len(), 1);
     assert_eq!(
@@ -158,23 +158,24 @@ async fn every_process_that_says_something_is_told_and_others_are_not() {
 
 #[tokio::test]
 async fn every_change_is_in_the_audit_log_with_who_made_it() {
-    let desk = Desk::open().await;
+    let admin = AdminHarness::open().await;
     let request =
         Request::put("/internal/admin/v1/waiting-queue/token-count-to-move?tokenCountToMove=3")
-            .header("authorization", format!("Bearer {}", super::desk::TOKEN))
+            .header("authorization", format!("Bearer {}", super::harness::TOKEN))
             .header("x-operator", "%EA%B9%80 Kim%0A");
-    desk.send(request.body(Body::empty()).unwrap()).await;
-    desk.ok(200, "PATCH", "/waiting-item/concert/policy", r#"{"maxActive":5}"#).await;
-    desk.ok(200, "POST", "/waiting-item/concert/pause", "").await;
-    join(&desk, "concert", 4).await;
-    desk.ok(200, "POST", "/waiting-item/concert/reset", "").await;
+    admin.send(request.body(Body::empty()).unwrap()).await;
+    admin.ok(200, "PATCH", "/waiting-item/concert/policy", r#"{"maxActive":5}"#).await;
+    admin.ok(200, "POST", "/waiting-item/concert/pause", "").await;
+    join(&admin, "concert", 4).await;
+    admin.ok(200, "POST", "/waiting-item/concert/reset", "").await;
     let by_hand = r#"{"itemName":"A concert","remainCount":7,"waitingQueueEnabled":true}"#;
-    desk.ok(200, "POST", "/waiting-item/concert/manually", by_hand).await;
-    desk.refused(400, "INVALID_REQUEST", ("PATCH", "/waiting-item/concert/policy", r#"{"x":1}"#))
+    admin.ok(200, "POST", "/waiting-item/concert/manually", by_hand).await;
+    admin
+        .refused(400, "INVALID_REQUEST", ("PATCH", "/waiting-item/concert/policy", r#"{"x":1}"#))
         .await;
-    let log = desk.ok(200, "GET", "/audit", "").await;
+    let log = admin.ok(200, "GET", "/audit", "").await;
     let entries = log["entries"].as_array().unwrap();
-    let told: Vec<_> =
+    let changes: Vec<_> =
         entries.iter().map(|one| (&one["action"], &one["from"], &one["to"])).collect();
     let wanted = [
         (&json!("set by hand"), &json!({"remainCount": 100}), &json!({"remainCount": 7})),
@@ -183,13 +184,13 @@ async fn every_change_is_in_the_audit_log_with_who_made_it() {
         (&json!("set policy"), &json!({"maxActive": null}), &json!({"maxActive": 5})),
         (&json!("set quota"), &json!({"tokenCountToMove": 10}), &json!({"tokenCountToMove": 3})),
     ];
-    assert_eq!(told, wanted, "newest first, what differs, and nothing that was refused");
+    assert_eq!(changes, wanted, "newest first, what differs, and nothing that was refused");
     assert_eq!(
         (&entries[4]["operator"], &entries[3]["operator"]),
         (&json!("김 Kim"), &json!(null))
     );
     assert_eq!((&entries[3]["itemId"], &entries[4]["itemId"]), (&json!("concert"), &json!(null)));
-    let of_item = desk.ok(200, "GET", "/audit?itemId=concert&limit=3", "").await;
+    let of_item = admin.ok(200, "GET", "/audit?itemId=concert&limit=3", "").await;
     assert_eq!(of_item["entries"].as_array().unwrap().as_slice(), &entries[..3]);
 }
 
@@ -197,22 +198,22 @@ async fn every_change_is_in_the_audit_log_with_who_made_it() {
 /// RECOVERING. The admin API and the tick must say the same.
 #[tokio::test]
 async fn a_line_held_above_its_base_recovers_for_operators_as_it_does_for_visitors() {
-    let store = room::memory(10);
-    room::put(&*store, "concert", 100, None).await;
-    store.lose(Some(store.replica()));
+    let store = harness::memory(10);
+    harness::put(&*store, "concert", 100, None).await;
+    store.restore(Some(store.image()));
     let (id, kim) = (item("concert"), user("kim"));
     let settings = store.settings().await.unwrap();
     store.join(&id, &[kim], &settings, START).await.unwrap();
-    let line = store.snapshot(&id, DepartedCursor::default()).await.unwrap().unwrap();
+    let line = store.snapshot(&id, ChangeCursor::default()).await.unwrap().unwrap();
     let above = line.front_is_above_base();
     let seen_by_pods = line_state(&line.item, above, &settings, START);
     assert_eq!(seen_by_pods, LineState::Recovering);
 
-    let desk = Desk::at(store.clone());
-    let item = desk.ok(200, "GET", ITEM, "").await;
-    let list = desk.ok(200, "GET", "/waiting-item", "").await;
-    let overview = desk.ok(200, "GET", "/overview", "").await;
-    let now = desk.ok(200, "GET", "/waiting-item/concert/line", "").await;
+    let admin = AdminHarness::with_store(store.clone());
+    let item = admin.ok(200, "GET", ITEM, "").await;
+    let list = admin.ok(200, "GET", "/waiting-item", "").await;
+    let overview = admin.ok(200, "GET", "/overview", "").await;
+    let now = admin.ok(200, "GET", "/waiting-item/concert/line", "").await;
     for state in [
         &item["lineState"],
         &list["items"][0]["lineState"],
@@ -224,6 +225,6 @@ async fn a_line_held_above_its_base_recovers_for_operators_as_it_does_for_visito
     assert_eq!(overview["totals"]["recovering"], 1);
 
     let epoch = store.begin_term(0).await.unwrap();
-    let mut ticker = Ticker::new(store, epoch, room::OUTBOX_MAX);
+    let mut ticker = Ticker::new(store, epoch, harness::OUTBOX_MAX);
     assert_eq!(ticker.tick(START).await.unwrap().recovering, 1);
 }

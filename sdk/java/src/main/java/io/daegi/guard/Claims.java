@@ -10,7 +10,7 @@ import java.security.Signature;
 import java.util.Base64;
 import java.util.regex.Pattern;
 
-/** What a pass says, and whether it counts. */
+/** Decodes and validates the claims of a pass. */
 final class Claims {
     private static final String ISSUER = "daegi";
     private static final Pattern BASE64URL = Pattern.compile("[A-Za-z0-9_-]+");
@@ -19,18 +19,18 @@ final class Claims {
 
     private Claims() {}
 
-    /** The id of the key that signed a pass, by its own words. */
+    /** Reads the key id from the JWT header. It is unverified. */
     static String kidOf(String pass) {
         String[] parts = pass.split("\\.", -1);
         JsonNode header = parts.length == 3 ? json(parts[0]) : MissingNode.getInstance();
-        // The algorithm is ours to say, never the pass's.
+        // The guard fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
         if (!header.path("alg").asText().equals("EdDSA") || !header.path("kid").isTextual()) {
             throw invalid();
         }
         return header.path("kid").textValue();
     }
 
-    /** The entry that a pass is proof of, to this item and now. Without a key its signature is not checked. */
+    /** Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified. */
     static Entry entry(String pass, PublicKey key, String item, long now, long skew) {
         if (key != null && !isSigned(pass, key)) {
             throw invalid();
@@ -69,7 +69,7 @@ final class Claims {
         }
     }
 
-    /** What a part of a JWT is; missing if it is no JSON. */
+    /** Decodes a part of a JWT. Returns a missing node if it is not JSON. */
     private static JsonNode json(String part) {
         try {
             return Json.read(bytes(part));
@@ -78,7 +78,7 @@ final class Claims {
         }
     }
 
-    /** Java's decoder takes padding, which a JWT has not. */
+    /** Rejects padding, which Java's decoder accepts and a JWT must not have. */
     private static byte[] bytes(String part) {
         if (!BASE64URL.matcher(part).matches()) {
             throw new IllegalArgumentException("not base64url");

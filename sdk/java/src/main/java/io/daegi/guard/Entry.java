@@ -1,18 +1,18 @@
 package io.daegi.guard;
 
 /**
- * A person who was let in, as their pass says. All passes of an entry have {@code itemId}, {@code userId} and {@code number} in
- * common: the key for one order per entry.
+ * An admitted user, as stated by their pass. All passes of an entry share {@code itemId}, {@code userId} and {@code number}: use
+ * these as the key for one order per entry.
  *
- * @param userId who was let in
- * @param itemId to what
- * @param passId the pass's own id; another one once daegi signs with another ticket secret
- * @param number their number in the line
- * @param expiresAt when the entry ends, in seconds since 1970
- * @param genuine whether the signature was checked; false only under {@link WhenAway#LET_IN}
+ * @param userId the admitted user
+ * @param itemId the item they were admitted to
+ * @param passId the id of the pass; it changes when daegi's ticket secret is rotated
+ * @param number the ticket's number in the line
+ * @param expiresAt when the entry expires, in seconds since the Unix epoch
+ * @param signatureVerified whether the signature was verified; false only with {@link OnUnavailable#FAIL_OPEN}
  */
-public record Entry(String userId, String itemId, String passId, long number, long expiresAt, boolean genuine) {
-    /** The ticket's token, by which daegi knows the entry. */
+public record Entry(String userId, String itemId, String passId, long number, long expiresAt, boolean signatureVerified) {
+    /** Returns the ticket's token, which identifies the entry to daegi. */
     public String token() {
         return userId + "-" + itemId + "-" + passId;
     }

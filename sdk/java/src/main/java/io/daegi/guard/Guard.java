@@ -7,30 +7,30 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.function.Supplier;
 
-/** Lets in only who was let in by the waiting room. One per process is enough: it keeps daegi's keys. */
+/** Accepts only users admitted by the waiting room. One per process is enough: it caches daegi's keys. */
 public final class Guard {
     private static final System.Logger LOG = System.getLogger(Guard.class.getName());
 
-    private final Builder setup;
-    private final Keys keys;
-    private final Internal internal;
+    private final Builder config;
+    private final JwksClient keys;
+    private final InternalClient internal;
 
-    private Guard(Builder setup) {
-        Http http = new Http(setup.timeout);
-        this.setup = setup;
-        this.keys = new Keys(http, setup.room, setup.refresh, setup.pause, setup.clock);
-        this.internal = setup.internal == null ? null : new Internal(http, setup.internal);
+    private Guard(Builder config) {
+        Http http = new Http(config.timeout);
+        this.config = config;
+        this.keys = new JwksClient(http, config.publicUrl, config.keyTtl, config.minFetchInterval, config.clock);
+        this.internal = config.internalUrl == null ? null : new InternalClient(http, config.internalUrl);
     }
 
-    /** A guard for the daegi at this public address, as this service reaches it. */
-    public static Builder of(String room) {
-        return new Builder(room);
+    /** Returns a builder for the daegi at this public URL, as this service reaches it. */
+    public static Builder builder(String publicUrl) {
+        return new Builder(publicUrl);
     }
 
     /**
-     * Whether somebody with this pass is let in to {@code item}.
+     * Checks a pass for {@code item}.
      *
-     * @throws RefusedException if they are not, and why
+     * @throws RefusedException with the reason if the pass is refused
      */
     public Entry check(String item, String pass) {
         Entry entry = read(item, pass);
@@ -39,35 +39,35 @@ public final class Guard {
     }
 
     /**
-     * Checks a request for {@code item} and decides which of its passes counts.
+     * Checks a request for {@code item} and chooses between its passes.
      *
-     * <p>A browser may bring two: one in its cookie and one in the address. A link must neither log a person out nor make
-     * them another person. So the cookie counts while it is good, unless the address brings a pass of the same user that
-     * expires later. A pass that does not count is not kept.
+     * <p>A browser may send two, one in its cookie and one in the URL. A link must neither sign a user out nor replace them by
+     * another user. Therefore a valid cookie wins unless the URL carries a pass of the same user that expires later. A pass
+     * that was not chosen is not stored.
      *
-     * @throws RefusedException if the request is refused, and why; where both passes are refused, why the one in the address is
+     * @throws RefusedException with the reason if the request is refused; if both passes are, the reason of the one in the URL
      */
-    public Admission admit(String item, Carrier brought) {
-        String address = brought.address();
-        if (address.isEmpty()) {
-            return new Admission(check(item, brought.kept()), null);
+    public Authorization authorize(String item, PassSource source) {
+        String inUrl = source.inUrl();
+        if (inUrl.isEmpty()) {
+            return new Authorization(check(item, source.stored()), null);
         }
-        if (brought.kept().isEmpty()) {
-            return new Admission(check(item, address), address);
+        if (source.stored().isEmpty()) {
+            return new Authorization(check(item, inUrl), inUrl);
         }
-        Read added = Read.of(() -> read(item, address));
-        Read known = Read.of(() -> read(item, brought.kept()));
-        if (known.isBetterThan(added)) {
-            return confirmed(item, new Admission(known.entry, null), brought.kept(), added, address, address);
+        ReadResult urlResult = ReadResult.from(() -> read(item, inUrl));
+        ReadResult storedResult = ReadResult.from(() -> read(item, source.stored()));
+        if (storedResult.isPreferredOver(urlResult)) {
+            return confirmed(item, new Authorization(storedResult.entry, null), source.stored(), urlResult, inUrl, inUrl);
         }
-        if (added.refusal != null) {
-            throw added.refusal;
+        if (urlResult.refusal != null) {
+            throw urlResult.refusal;
         }
-        return confirmed(item, new Admission(added.entry, address), address, known, brought.kept(), null);
+        return confirmed(item, new Authorization(urlResult.entry, inUrl), inUrl, storedResult, source.stored(), null);
     }
 
-    /** Takes the second pass if the first one was revoked. */
-    private Admission confirmed(String item, Admission first, String pass, Read second, String other, String keep) {
+    /** Uses the second pass if the first one was revoked. */
+    private Authorization confirmed(String item, Authorization first, String pass, ReadResult second, String other, String keep) {
         try {
             confirm(item, pass);
             return first;
@@ -76,27 +76,27 @@ public final class Guard {
                 throw refused;
             }
             confirm(item, other);
-            return new Admission(second.entry, keep);
+            return new Authorization(second.entry, keep);
         }
     }
 
-    /** What a pass proves without an online check: an entry, or why there is none. */
-    private record Read(Entry entry, RefusedException refusal) {
-        static Read of(Supplier<Entry> read) {
+    /** The result of an offline check: an entry, or the refusal. */
+    private record ReadResult(Entry entry, RefusedException refusal) {
+        static ReadResult from(Supplier<Entry> read) {
             try {
-                return new Read(read.get(), null);
+                return new ReadResult(read.get(), null);
             } catch (RefusedException refused) {
-                return new Read(null, refused);
+                return new ReadResult(null, refused);
             }
         }
 
-        /** Whether this pass, of a cookie, counts more than that of an address. */
-        boolean isBetterThan(Read address) {
-            if (refusal != null || address.refusal != null) {
+        /** Returns whether this pass, of a cookie, is preferred over the one in the URL. */
+        boolean isPreferredOver(ReadResult inUrl) {
+            if (refusal != null || inUrl.refusal != null) {
                 return refusal == null;
             }
-            boolean samePerson = entry.userId().equals(address.entry.userId());
-            return !samePerson || address.entry.expiresAt() <= entry.expiresAt();
+            boolean sameUser = entry.userId().equals(inUrl.entry.userId());
+            return !sameUser || inUrl.entry.expiresAt() <= entry.expiresAt();
         }
     }
 
@@ -105,49 +105,49 @@ public final class Guard {
             throw new RefusedException(Refusal.PASS_MISSING);
         }
         PublicKey key = key(Claims.kidOf(pass));
-        return Claims.entry(pass, key, item, setup.clock.instant().getEpochSecond(), setup.clockSkew.toSeconds());
+        return Claims.entry(pass, key, item, config.clock.instant().getEpochSecond(), config.clockSkew.toSeconds());
     }
 
     private void confirm(String item, String pass) {
-        if (setup.online && !isInside(item, pass)) {
+        if (config.online && !hasEntry(item, pass)) {
             throw new RefusedException(Refusal.PASS_REVOKED);
         }
     }
 
     /**
-     * The person is done, such as with their order: makes room for the next one. Completing twice is no mistake.
+     * Ends an entry, for example after the order was placed, so that daegi can admit the next user. Idempotent.
      *
      * @return whether this call ended the entry
-     * @throws AwayException if daegi cannot be reached; the entry then ends when the pass expires
+     * @throws DaegiUnavailableException if daegi is unreachable; the entry then ends when the pass expires
      */
     public boolean complete(Entry entry) {
         if (internal == null) {
-            throw new IllegalStateException("the guard was not told daegi's internal address");
+            throw new IllegalStateException("internalUrl is not configured; it is required to complete entries");
         }
         return internal.complete(entry.itemId(), entry.token());
     }
 
-    /** Completes after the work was done. Its answer stands: an entry that cannot be completed expires. */
-    public void completeOrLog(Entry entry) {
+    /** Completes an entry. Logs a failure instead of throwing, because the response must not change: the entry expires. */
+    public void tryComplete(Entry entry) {
         try {
             complete(entry);
-        } catch (AwayException away) {
-            LOG.log(Level.WARNING, "an entry was not completed: " + away.getMessage());
+        } catch (DaegiUnavailableException error) {
+            LOG.log(Level.WARNING, "entry not completed, it ends when its pass expires: " + error.getMessage());
         }
     }
 
-    /** Where people wait for this item. */
+    /** Returns the URL of the item's waiting page. */
     public String waitingPage(String item) {
-        return setup.pages + "/wait/" + item;
+        return config.browserUrl + "/wait/" + item;
     }
 
-    /** The {@code Set-Cookie} in which a browser keeps a pass. */
+    /** Returns the {@code Set-Cookie} header that stores a pass in the browser. */
     public String cookie(Entry entry, String pass) {
-        long seconds = Math.max(0, entry.expiresAt() - setup.clock.instant().getEpochSecond());
-        return Carrier.cookie(entry.itemId(), pass, seconds, setup.pages.startsWith("https:"));
+        long seconds = Math.max(0, entry.expiresAt() - config.clock.instant().getEpochSecond());
+        return PassSource.cookie(entry.itemId(), pass, seconds, config.browserUrl.startsWith("https:"));
     }
 
-    /** The key, or null if nobody can say and everybody with a pass is let in. */
+    /** Returns the key, or null if no keys are available and the guard fails open. */
     private PublicKey key(String kid) {
         try {
             PublicKey key = keys.find(kid);
@@ -155,109 +155,109 @@ public final class Guard {
                 throw new RefusedException(Refusal.PASS_INVALID);
             }
             return key;
-        } catch (AwayException away) {
-            if (setup.whenAway == WhenAway.REFUSE) {
+        } catch (DaegiUnavailableException error) {
+            if (config.onUnavailable == OnUnavailable.FAIL_CLOSED) {
                 throw new RefusedException(Refusal.UNAVAILABLE);
             }
             return null;
         }
     }
 
-    /** Offline is enough for most: a pass is short-lived. Online knows what happened since. */
-    private boolean isInside(String item, String pass) {
+    /** Returns whether the entry has not ended since the pass was signed. */
+    private boolean hasEntry(String item, String pass) {
         try {
-            return internal.isInside(item, pass);
-        } catch (AwayException away) {
-            LOG.log(Level.WARNING, "the waiting room cannot be asked about a pass: " + away.getMessage());
-            if (setup.whenAway == WhenAway.REFUSE) {
+            return internal.hasEntry(item, pass);
+        } catch (DaegiUnavailableException error) {
+            LOG.log(Level.WARNING, "online check of a pass failed: " + error.getMessage());
+            if (config.onUnavailable == OnUnavailable.FAIL_CLOSED) {
                 throw new RefusedException(Refusal.UNAVAILABLE);
             }
             return true;
         }
     }
 
-    /** What a guard is told. Everything but the address has a default. */
+    /** Configuration of a guard. Only the public URL is required. */
     public static final class Builder {
-        private final String room;
-        private String pages;
-        private String internal;
+        private final String publicUrl;
+        private String browserUrl;
+        private String internalUrl;
         private boolean online;
-        private WhenAway whenAway = WhenAway.REFUSE;
+        private OnUnavailable onUnavailable = OnUnavailable.FAIL_CLOSED;
         private Duration clockSkew = Duration.ofSeconds(5);
-        private Duration refresh = Duration.ofSeconds(300);
-        private Duration pause = Duration.ofSeconds(5);
+        private Duration keyTtl = Duration.ofSeconds(300);
+        private Duration minFetchInterval = Duration.ofSeconds(5);
         private Duration timeout = Duration.ofSeconds(2);
         private Clock clock = Clock.systemUTC();
 
-        private Builder(String room) {
-            this.room = trimmed(room);
-            this.pages = this.room;
+        private Builder(String publicUrl) {
+            this.publicUrl = trimSlashes(publicUrl);
+            this.browserUrl = this.publicUrl;
         }
 
-        /** daegi's public address as people reach it, if it is another: the waiting page is there. */
-        public Builder pages(String address) {
-            pages = trimmed(address);
+        /** daegi's public URL as browsers reach it. Redirects to the waiting page use it. Default: the public URL. */
+        public Builder browserUrl(String url) {
+            browserUrl = trimSlashes(url);
             return this;
         }
 
-        /** daegi's internal address. Needed to complete entries and to check online. */
-        public Builder internal(String address) {
-            internal = trimmed(address);
+        /** daegi's internal URL. Required to complete entries and to check online. */
+        public Builder internalUrl(String url) {
+            internalUrl = trimSlashes(url);
             return this;
         }
 
-        /** Also asks daegi whether the entry was completed, given back or taken away since. */
-        public Builder online(boolean asks) {
-            online = asks;
+        /** Also checks with daegi, for each request, that the entry has not ended. */
+        public Builder online(boolean enabled) {
+            online = enabled;
             return this;
         }
 
-        /** What to do when daegi does not answer: refuse, if nothing else is said. */
-        public Builder whenAway(WhenAway choice) {
-            whenAway = Objects.requireNonNull(choice);
+        /** What to do while daegi is unreachable. Default: fail closed. */
+        public Builder onUnavailable(OnUnavailable choice) {
+            onUnavailable = Objects.requireNonNull(choice);
             return this;
         }
 
-        /** By how much the clocks of daegi and this service may differ: 5 s. */
-        public Builder clockSkew(Duration most) {
-            clockSkew = most;
+        /** Tolerated difference between the clocks of daegi and this service. Default: 5 s. */
+        public Builder clockSkew(Duration tolerance) {
+            clockSkew = tolerance;
             return this;
         }
 
-        /** How old the keys may be before they are fetched anew: 5 minutes. */
-        public Builder refresh(Duration age) {
-            refresh = age;
+        /** Age at which keys are fetched again. Default: 5 minutes. */
+        public Builder keyTtl(Duration ttl) {
+            keyTtl = ttl;
             return this;
         }
 
-        /** The least time between two questions for keys, whatever passes people bring: 5 s. */
-        public Builder pause(Duration least) {
-            pause = least;
+        /** Minimum time between two fetches of keys, whatever key ids passes name. Default: 5 s. */
+        public Builder minFetchInterval(Duration interval) {
+            minFetchInterval = interval;
             return this;
         }
 
-        /** How long daegi may take to answer: 2 s. */
-        public Builder timeout(Duration most) {
-            timeout = most;
+        /** Timeout of one call to daegi. Default: 2 s. */
+        public Builder timeout(Duration duration) {
+            timeout = duration;
             return this;
         }
 
-        /** Another clock, such as one that a test turns. */
+        /** Another clock, for example one that a test controls. */
         public Builder clock(Clock other) {
             clock = other;
             return this;
         }
 
-        /** The guard. Nothing is fetched before the first pass comes. */
+        /** Builds the guard. The first pass triggers the first fetch of keys. */
         public Guard build() {
-            if (online && internal == null) {
-                throw new IllegalStateException("checking online needs daegi's internal address");
+            if (online && internalUrl == null) {
+                throw new IllegalStateException("internalUrl is not configured; it is required to check online");
             }
             return new Guard(this);
         }
 
-        private static String trimmed(String address) {
-            return address.replaceAll("/+$", "");
+        private static String trimSlashes(String url) {
+            return url.replaceAll("/+$", "");
         }
     }
 }

@@ -8,7 +8,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 
-/** Asks daegi, and wants JSON. */
+/** HTTP client for daegi's JSON endpoints. */
 final class Http {
     private final HttpClient client;
     private final Duration timeout;
@@ -28,18 +28,18 @@ final class Http {
     }
 
     private JsonNode send(HttpRequest.Builder request) {
-        HttpRequest asked = request.timeout(timeout).build();
+        HttpRequest built = request.timeout(timeout).build();
         try {
-            var answer = client.send(asked, BodyHandlers.ofByteArray());
-            if (answer.statusCode() != 200) {
-                throw new AwayException(asked.uri() + " answers " + answer.statusCode());
+            var response = client.send(built, BodyHandlers.ofByteArray());
+            if (response.statusCode() != 200) {
+                throw new DaegiUnavailableException(built.uri() + " responded with " + response.statusCode());
             }
-            return Json.read(answer.body());
+            return Json.read(response.body());
         } catch (IOException error) {
-            throw new AwayException(asked.uri() + ": " + error, error);
+            throw new DaegiUnavailableException(built.uri() + ": " + error, error);
         } catch (InterruptedException error) {
             Thread.currentThread().interrupt();
-            throw new AwayException("interrupted", error);
+            throw new DaegiUnavailableException("interrupted", error);
         }
     }
 }

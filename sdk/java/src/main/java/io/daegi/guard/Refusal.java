@@ -3,21 +3,21 @@ package io.daegi.guard;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Why somebody is not let in, and what they are answered. */
+/** Reasons to refuse a request, and the responses. */
 public enum Refusal {
-    /** They brought no pass. */
+    /** The request carries no pass. */
     PASS_MISSING(401, "there is no pass, please wait in line first"),
-    /** Malformed, forged, or signed by a key that daegi does not publish. */
+    /** Malformed, forged, or signed with a key that daegi does not publish. */
     PASS_INVALID(401, "the pass was not issued by the waiting room"),
-    /** Genuine, but too old: the place was given to somebody else. */
+    /** The pass has expired, and its entry with it. */
     PASS_EXPIRED(401, "the pass has expired, please join the line again"),
-    /** From the future. */
+    /** {@code iat} or {@code nbf} is in the future. */
     PASS_NOT_YET_VALID(401, "the pass is not valid yet"),
-    /** Genuine, but for something else. */
+    /** The pass belongs to another item. */
     PASS_OTHER_ITEM(403, "the pass is for another item"),
-    /** Genuine, but the entry was completed, given back or taken away. */
+    /** The entry was completed, given back or ended by an operator. */
     PASS_REVOKED(403, "the pass was used or given back, please join the line again"),
-    /** Nobody can say: daegi does not answer. */
+    /** daegi was needed and is unreachable. */
     UNAVAILABLE(503, "the waiting room cannot be asked right now"),
     /** The request names no item. */
     ITEM_NOT_FOUND(404, "there is no such item");
@@ -33,32 +33,32 @@ public enum Refusal {
         this.detail = detail;
     }
 
-    /** The status for clients that are no browsers. */
+    /** Returns the HTTP status for clients other than browsers. */
     public int status() {
         return status;
     }
 
-    /** The reason for people. */
+    /** Returns the human-readable reason. */
     public String detail() {
         return detail;
     }
 
-    /** Whether waiting in line mends it. */
-    public boolean wantsTheLine() {
+    /** Returns whether joining the line resolves the refusal. */
+    public boolean shouldRejoin() {
         return status == 401 || status == 403;
     }
 
-    /** The answer. People are sent to the waiting page, programs get an RFC 9457 problem. */
-    public Answer answer(String accept, String waitingPage) {
+    /** Builds the response: browsers are redirected to the waiting page, other clients get an RFC 9457 problem. */
+    public Response toResponse(String accept, String waitingPage) {
         Map<String, String> headers = new LinkedHashMap<>(Map.of("cache-control", "no-store", "vary", "accept"));
-        if (accept != null && accept.contains("text/html") && wantsTheLine()) {
-            // 303: whatever they wanted to do, they look at the page now.
+        if (accept != null && accept.contains("text/html") && shouldRejoin()) {
+            // 303, so that the browser loads the page with GET whatever the request's method was.
             headers.put("location", waitingPage);
-            return new Answer(303, headers, "");
+            return new Response(303, headers, "");
         }
         headers.put("content-type", "application/problem+json");
         headers.putAll(hint());
-        return new Answer(status, headers, Json.text(problem(waitingPage)));
+        return new Response(status, headers, Json.text(problem(waitingPage)));
     }
 
     private Map<String, Object> problem(String waitingPage) {
@@ -68,13 +68,13 @@ public enum Refusal {
         problem.put("status", status);
         problem.put("code", name());
         problem.put("detail", detail);
-        if (wantsTheLine()) {
+        if (shouldRejoin()) {
             problem.put("waitingPage", waitingPage);
         }
         return problem;
     }
 
-    /** RFC 9110 wants every 401 to say how to authenticate. */
+    /** RFC 9110 requires {@code WWW-Authenticate} on every 401. */
     private Map<String, String> hint() {
         if (this == PASS_MISSING) {
             return Map.of("www-authenticate", "Bearer");
@@ -86,6 +86,6 @@ public enum Refusal {
         };
     }
 
-    /** What somebody who is not let in is answered; the body may be empty. */
-    public record Answer(int status, Map<String, String> headers, String body) {}
+    /** The response to a refused request; the body may be empty. */
+    public record Response(int status, Map<String, String> headers, String body) {}
 }

@@ -1,18 +1,18 @@
 package io.daegi.guard;
 
-/** Somebody is not let in. */
+/** A refused request. */
 public final class RefusedException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     private final Refusal refusal;
 
     RefusedException(Refusal refusal) {
-        // An everyday answer, not a fault: nobody needs to know where in the code it was given.
+        // Without a stack trace: a refusal is a normal outcome.
         super(refusal.detail(), null, false, false);
         this.refusal = refusal;
     }
 
-    /** Why. */
+    /** Returns the reason. */
     public Refusal refusal() {
         return refusal;
     }

@@ -1,8 +1,8 @@
 /**
- * Lets in only who was let in by a daegi waiting room.
+ * Accepts only users admitted by a daegi waiting room.
  *
- * <p>{@link io.daegi.guard.Guard} checks passes against daegi's published keys, without asking anybody, and completes
- * entries. {@code servlet} has a filter for every servlet container, {@code spring} an annotation for handlers. The
- * guards for Rust and Node do the same; {@code sdk/vectors} keeps all three in step.
+ * <p>{@link io.daegi.guard.Guard} verifies passes offline, against daegi's published keys, and completes entries.
+ * {@code servlet} has a filter for servlet containers, {@code spring} an annotation for handlers. The
+ * guards for Rust and Node behave identically; {@code sdk/vectors} tests all three.
  */
 package io.daegi.guard;

@@ -1,6 +1,6 @@
 package io.daegi.guard;
 
-import io.daegi.guard.servlet.Gate;
+import io.daegi.guard.servlet.RequestGuard;
 import io.daegi.guard.servlet.GuardFilter;
 import io.daegi.guard.spring.GuardConfigurer;
 import io.daegi.guard.spring.RequiresEntry;
@@ -15,12 +15,12 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
 
-/** A shop in Spring Boot behind a waiting room, as a team would write it. */
+/** A Spring Boot shop behind a waiting room, as a user of the guard would write it. */
 @SpringBootApplication
 public class ShopApp {
     @Bean
-    Guard guard(@Value("${daegi.room}") String room, @Value("${daegi.internal}") String internal) {
-        return Guard.of(room).internal(internal).build();
+    Guard guard(@Value("${daegi.public-url}") String publicUrl, @Value("${daegi.internal-url}") String internalUrl) {
+        return Guard.builder(publicUrl).internalUrl(internalUrl).build();
     }
 
     @Bean
@@ -28,20 +28,20 @@ public class ShopApp {
         return new GuardConfigurer(guard);
     }
 
-    /** The filter, for services without Spring MVC; this one also asks online. */
+    /** The filter, for services without Spring MVC; this one also checks online. */
     @Bean
     FilterRegistrationBean<GuardFilter> strict(
-            @Value("${daegi.room}") String room, @Value("${daegi.internal}") String internal) {
-        Guard online = Guard.of(room).internal(internal).online(true).build();
+            @Value("${daegi.public-url}") String publicUrl, @Value("${daegi.internal-url}") String internalUrl) {
+        Guard online = Guard.builder(publicUrl).internalUrl(internalUrl).online(true).build();
         var filter = new FilterRegistrationBean<>(new GuardFilter(online, "concert"));
         filter.addUrlPatterns("/strict/*");
         return filter;
     }
 
-    /** A filter that completes. */
+    /** A filter that completeOnSuccess. */
     @Bean
     FilterRegistrationBean<GuardFilter> completing(Guard guard) {
-        var filter = new FilterRegistrationBean<>(new GuardFilter(guard, "concert").completing());
+        var filter = new FilterRegistrationBean<>(new GuardFilter(guard, "concert").completeOnSuccess());
         filter.setName("completing");
         filter.addUrlPatterns("/pay/*");
         return filter;
@@ -63,14 +63,14 @@ public class ShopApp {
         }
 
         @PostMapping("/orders/{status}")
-        @RequiresEntry(value = "concert", completes = true)
+        @RequiresEntry(value = "concert", completeOnSuccess = true)
         ResponseEntity<String> order(@PathVariable int status, Entry entry) {
             return ResponseEntity.status(status).body("ordered by " + entry.userId());
         }
 
         @GetMapping("/strict/page")
         String strict(HttpServletRequest request) {
-            return "hello " + Gate.entryOf(request).userId();
+            return "hello " + RequestGuard.entryOf(request).userId();
         }
 
         @PostMapping("/pay/now")

@@ -9,29 +9,29 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CountDownLatch;
 
-/** daegi as far as a guard knows it: published keys and verdicts. */
+/** Stub of the endpoints that a guard calls: public keys and online checks. */
 final class StubDaegi implements AutoCloseable {
     private final HttpServer server;
-    /** Null: it is away. */
+    /** Null: responds with 503. */
     volatile JsonNode keys;
 
     volatile JsonNode verdict;
-    /** Keys are sent after this. */
+    /** The response with keys waits for this latch. */
     volatile CountDownLatch beforeKeys = new CountDownLatch(0);
 
-    volatile int keysAsked;
-    volatile int verdictsAsked;
+    volatile int keyFetches;
+    volatile int onlineChecks;
 
     StubDaegi() throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.createContext("/.well-known/jwks.json", exchange -> {
-            keysAsked++;
+            keyFetches++;
             await(beforeKeys);
-            say(exchange, keys);
+            send(exchange, keys);
         });
         server.createContext("/internal/v1/item/concert/entry/verify", exchange -> {
-            verdictsAsked++;
-            say(exchange, verdict);
+            onlineChecks++;
+            send(exchange, verdict);
         });
         server.start();
     }
@@ -40,11 +40,11 @@ final class StubDaegi implements AutoCloseable {
         return "http://127.0.0.1:" + server.getAddress().getPort();
     }
 
-    private static void say(HttpExchange exchange, JsonNode what) throws IOException {
+    private static void send(HttpExchange exchange, JsonNode json) throws IOException {
         try (exchange) {
-            byte[] body = what == null ? new byte[0] : what.toString().getBytes(StandardCharsets.UTF_8);
+            byte[] body = json == null ? new byte[0] : json.toString().getBytes(StandardCharsets.UTF_8);
             exchange.getRequestBody().readAllBytes();
-            exchange.sendResponseHeaders(what == null ? 503 : 200, body.length == 0 ? -1 : body.length);
+            exchange.sendResponseHeaders(json == null ? 503 : 200, body.length == 0 ? -1 : body.length);
             exchange.getResponseBody().write(body);
         }
     }

@@ -23,44 +23,44 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-/** Passes with invented key ids, while daegi is slow. */
+/** Passes with invented key ids while daegi is slow. */
 class UnknownKeyTest {
     private static final int THREADS = 8;
 
     @Test
-    void unknownKeyIdsHoldOneThreadAtMostOnceKeysAreKnown() throws Exception {
+    void unknownKeyIdsBlockAtMostOneThreadOnceKeysAreCached() throws Exception {
         JsonNode vectors = new ObjectMapper().readTree(Files.readString(Path.of("../vectors/guard.json")));
-        JsonNode valid = vectors.path("stories").path(0).path("steps").path(0);
-        CountDownLatch answer = new CountDownLatch(1);
+        JsonNode valid = vectors.path("scenarios").path(0).path("steps").path(0);
+        CountDownLatch release = new CountDownLatch(1);
         ExecutorService servlets = Executors.newFixedThreadPool(THREADS);
         try (StubDaegi daegi = new StubDaegi()) {
             daegi.keys = vectors.path("keySets").path("first");
             Clock clock = Clock.fixed(Instant.ofEpochSecond(valid.path("now").asLong()), ZoneOffset.UTC);
-            Guard guard = Guard.of(daegi.url())
+            Guard guard = Guard.builder(daegi.url())
                     .clock(clock)
-                    .pause(Duration.ZERO)
+                    .minFetchInterval(Duration.ZERO)
                     .timeout(Duration.ofSeconds(30))
                     .build();
             guard.check("concert", valid.path("pass").asText());
-            daegi.beforeKeys = answer;
+            daegi.beforeKeys = release;
 
-            var asked = new ExecutorCompletionService<Refusal>(servlets);
+            var checks = new ExecutorCompletionService<Refusal>(servlets);
             List<Future<Refusal>> all = new ArrayList<>();
             for (int thread = 0; thread < THREADS; thread++) {
-                all.add(asked.submit(() -> refusalOf(guard)));
+                all.add(checks.submit(() -> refusalOf(guard)));
             }
             for (int done = 0; done < THREADS - 1; done++) {
-                Future<Refusal> next = asked.poll(10, TimeUnit.SECONDS);
+                Future<Refusal> next = checks.poll(10, TimeUnit.SECONDS);
                 assertTrue(next != null, (THREADS - done) + " threads wait for daegi");
                 assertEquals(Refusal.PASS_INVALID, next.get());
             }
             guard.check("concert", valid.path("pass").asText());
-            answer.countDown();
+            release.countDown();
             for (Future<Refusal> refusal : all) {
                 assertEquals(Refusal.PASS_INVALID, refusal.get(10, TimeUnit.SECONDS));
             }
         } finally {
-            answer.countDown();
+            release.countDown();
             servlets.shutdownNow();
         }
     }

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** What sdk/vectors says, this guard does. The same vectors are read by the guards in Rust and Node. */
+/** Runs the vectors of sdk/vectors, which the guards in Rust and Node run, too. */
 class VectorsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final JsonNode VECTORS = vectors();
@@ -34,55 +34,55 @@ class VectorsTest {
     }
 
     @TestFactory
-    Stream<DynamicTest> stories() {
-        Stream<JsonNode> stories = StreamSupport.stream(VECTORS.path("stories").spliterator(), false);
-        return stories.map(story -> DynamicTest.dynamicTest(story.path("name").asText(), () -> live(story)));
+    Stream<DynamicTest> scenarios() {
+        Stream<JsonNode> scenarios = StreamSupport.stream(VECTORS.path("scenarios").spliterator(), false);
+        return scenarios.map(scenario -> DynamicTest.dynamicTest(scenario.path("name").asText(), () -> run(scenario)));
     }
 
-    private static void live(JsonNode story) throws IOException {
+    private static void run(JsonNode scenario) throws IOException {
         try (StubDaegi daegi = new StubDaegi()) {
-            Turned clock = new Turned();
-            Guard guard = guard(story.path("setup"), daegi, clock);
-            for (JsonNode step : story.path("steps")) {
+            ManualClock clock = new ManualClock();
+            Guard guard = guard(scenario.path("config"), daegi, clock);
+            for (JsonNode step : scenario.path("steps")) {
                 clock.now = Instant.ofEpochSecond(step.path("now").asLong());
                 daegi.keys = VECTORS.path("keySets").get(step.path("keys").asText());
                 daegi.verdict = step.path("verdict").isObject() ? step.path("verdict") : null;
-                assertEquals(step.path("expect"), told(guard, step));
-                assertEquals(step.path("keysAsked").asInt(), daegi.keysAsked);
-                assertEquals(step.path("verdictsAsked").asInt(), daegi.verdictsAsked);
+                assertEquals(step.path("expect"), outcome(guard, step));
+                assertEquals(step.path("keyFetches").asInt(), daegi.keyFetches);
+                assertEquals(step.path("onlineChecks").asInt(), daegi.onlineChecks);
             }
         }
     }
 
-    private static Guard guard(JsonNode setup, StubDaegi daegi, Clock clock) {
-        return Guard.of(daegi.url())
-                .internal(daegi.url())
-                .online(setup.path("online").asBoolean())
-                .whenAway(setup.path("whenAway").asText().equals("letIn") ? WhenAway.LET_IN : WhenAway.REFUSE)
-                .clockSkew(Duration.ofSeconds(setup.path("clockSkewSeconds").asLong()))
-                .refresh(Duration.ofSeconds(setup.path("refreshSeconds").asLong()))
-                .pause(Duration.ofSeconds(setup.path("pauseSeconds").asLong()))
+    private static Guard guard(JsonNode config, StubDaegi daegi, Clock clock) {
+        return Guard.builder(daegi.url())
+                .internalUrl(daegi.url())
+                .online(config.path("online").asBoolean())
+                .onUnavailable(config.path("onUnavailable").asText().equals("failOpen") ? OnUnavailable.FAIL_OPEN : OnUnavailable.FAIL_CLOSED)
+                .clockSkew(Duration.ofSeconds(config.path("clockSkewSeconds").asLong()))
+                .keyTtl(Duration.ofSeconds(config.path("keyTtlSeconds").asLong()))
+                .minFetchInterval(Duration.ofSeconds(config.path("minFetchIntervalSeconds").asLong()))
                 .clock(clock)
                 .build();
     }
 
-    private static JsonNode told(Guard guard, JsonNode step) throws IOException {
+    private static JsonNode outcome(Guard guard, JsonNode step) throws IOException {
         try {
             Entry entry = guard.check(step.path("item").asText(), step.path("pass").asText());
-            JsonNode said = JSON.valueToTree(Map.of("entry", entry));
-            ((com.fasterxml.jackson.databind.node.ObjectNode) said.path("entry")).put("token", entry.token());
-            // Read again, so that numbers are of the same kind.
-            return JSON.readTree(said.toString());
+            JsonNode actual = JSON.valueToTree(Map.of("entry", entry));
+            ((com.fasterxml.jackson.databind.node.ObjectNode) actual.path("entry")).put("token", entry.token());
+            // Parsed again, so that numbers have the same node type.
+            return JSON.readTree(actual.toString());
         } catch (RefusedException refused) {
             return JSON.valueToTree(Map.of("refused", refused.refusal().name()));
         }
     }
 
     @Test
-    void aPassIsFoundWhereItMayBe() {
-        assertFalse(VECTORS.path("carriers").isEmpty());
-        for (JsonNode vector : VECTORS.path("carriers")) {
-            assertEquals(vector.path("pass").asText(), carrier(vector).pass(), vector.toString());
+    void aPassIsFoundInEachOfItsSources() {
+        assertFalse(VECTORS.path("passSources").isEmpty());
+        for (JsonNode vector : VECTORS.path("passSources")) {
+            assertEquals(vector.path("pass").asText(), passSource(vector).pass(), vector.toString());
         }
     }
 
@@ -91,10 +91,10 @@ class VectorsTest {
         Stream<JsonNode> requests = StreamSupport.stream(VECTORS.path("requests").spliterator(), false);
         return requests.map(request -> DynamicTest.dynamicTest(request.path("name").asText(), () -> {
             try (StubDaegi daegi = new StubDaegi()) {
-                Turned clock = new Turned();
+                ManualClock clock = new ManualClock();
                 clock.now = Instant.ofEpochSecond(request.path("now").asLong());
                 daegi.keys = VECTORS.path("keySets").get(request.path("keys").asText());
-                assertEquals(request.path("expect"), admitted(Guard.of(daegi.url()).clock(clock).build(), request));
+                assertEquals(request.path("expect"), admitted(Guard.builder(daegi.url()).clock(clock).build(), request));
             }
         }));
     }
@@ -102,39 +102,39 @@ class VectorsTest {
     private static JsonNode admitted(Guard guard, JsonNode request) throws IOException {
         var admitted = JSON.createObjectNode();
         try {
-            Admission admission = guard.admit(request.path("item").asText(), carrier(request));
-            admitted.put("userId", admission.entry().userId());
-            admitted.put("expiresAt", admission.entry().expiresAt());
-            admitted.put("keeps", admission.keep());
+            Authorization authorization = guard.authorize(request.path("item").asText(), passSource(request));
+            admitted.put("userId", authorization.entry().userId());
+            admitted.put("expiresAt", authorization.entry().expiresAt());
+            admitted.put("keeps", authorization.keep());
         } catch (RefusedException refused) {
             admitted.put("refused", refused.refusal().name());
         }
-        // Read again, so that numbers are of the same kind.
+        // Parsed again, so that numbers have the same node type.
         return JSON.readTree(admitted.toString());
     }
 
-    private static Carrier carrier(JsonNode vector) {
+    private static PassSource passSource(JsonNode vector) {
         String[] target = vector.path("target").asText().split("\\?", 2);
         String query = target.length == 2 ? target[1] : null;
-        return Carrier.find(query, name -> vector.path("headers").path(name).textValue(), vector.path("item").asText());
+        return PassSource.find(query, name -> vector.path("headers").path(name).textValue(), vector.path("item").asText());
     }
 
     @Test
-    void peopleAreSentToTheWaitingPageAndProgramsAreTold() throws IOException {
-        assertFalse(VECTORS.path("answers").isEmpty());
-        for (JsonNode vector : VECTORS.path("answers")) {
+    void browsersAreRedirectedAndOtherClientsGetAProblem() throws IOException {
+        assertFalse(VECTORS.path("responses").isEmpty());
+        for (JsonNode vector : VECTORS.path("responses")) {
             Refusal refusal = Refusal.valueOf(vector.path("code").asText());
-            Refusal.Answer answer =
-                    refusal.answer(vector.path("accept").asText(), vector.path("waitingPage").asText());
-            assertEquals(vector.path("status").asInt(), answer.status());
-            assertEquals(vector.path("headers"), JSON.valueToTree(answer.headers()));
-            JsonNode body = answer.body().isEmpty() ? JSON.nullNode() : JSON.readTree(answer.body());
+            Refusal.Response response =
+                    refusal.toResponse(vector.path("accept").asText(), vector.path("waitingPage").asText());
+            assertEquals(vector.path("status").asInt(), response.status());
+            assertEquals(vector.path("headers"), JSON.valueToTree(response.headers()));
+            JsonNode body = response.body().isEmpty() ? JSON.nullNode() : JSON.readTree(response.body());
             assertEquals(vector.path("body"), body);
         }
     }
 
-    /** A clock that a test turns. */
-    private static final class Turned extends Clock {
+    /** A clock that a test controls. */
+    private static final class ManualClock extends Clock {
         private volatile Instant now = Instant.EPOCH;
 
         @Override

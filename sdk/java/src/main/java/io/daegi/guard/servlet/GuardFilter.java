@@ -13,65 +13,65 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.function.Function;
 
-/** Protects everything behind it. Handlers learn who came from {@link Gate#entryOf}. */
+/** Refuses requests without a valid pass. Handlers get the entry from {@link RequestGuard#entryOf}. */
 public final class GuardFilter implements Filter {
-    private final Gate gate;
+    private final RequestGuard requestGuard;
     private final Function<HttpServletRequest, String> item;
-    private final boolean completes;
+    private final boolean completeOnSuccess;
 
-    private GuardFilter(Gate gate, Function<HttpServletRequest, String> item, boolean completes) {
-        this.gate = gate;
+    private GuardFilter(RequestGuard requestGuard, Function<HttpServletRequest, String> item, boolean completeOnSuccess) {
+        this.requestGuard = requestGuard;
         this.item = item;
-        this.completes = completes;
+        this.completeOnSuccess = completeOnSuccess;
     }
 
-    /** Protects routes that belong to one item. */
+    /** Protects routes of one item. */
     public GuardFilter(Guard guard, String item) {
         this(guard, request -> item);
     }
 
-    /** Protects routes whose item is part of the request. */
+    /** Protects routes whose item is taken from the request. */
     public GuardFilter(Guard guard, Function<HttpServletRequest, String> item) {
-        this(new Gate(guard), item, false);
+        this(new RequestGuard(guard), item, false);
     }
 
-    /** The same, but it completes the entry after every good answer (2xx). */
-    public GuardFilter completing() {
-        return new GuardFilter(gate, item, true);
+    /** Returns a filter that also completes the entry after each successful response (2xx). */
+    public GuardFilter completeOnSuccess() {
+        return new GuardFilter(requestGuard, item, true);
     }
 
     @Override
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
             throws IOException, ServletException {
-        HttpServletRequest asked = (HttpServletRequest) request;
-        HttpServletResponse answer = (HttpServletResponse) response;
-        if (!gate.admits(item.apply(asked), asked, answer)) {
+        HttpServletRequest httpRequest = (HttpServletRequest) request;
+        HttpServletResponse httpResponse = (HttpServletResponse) response;
+        if (!requestGuard.authorize(item.apply(httpRequest), httpRequest, httpResponse)) {
             return;
         }
         chain.doFilter(request, response);
-        if (!completes) {
+        if (!completeOnSuccess) {
             return;
         }
         if (request.isAsyncStarted()) {
-            request.getAsyncContext().addListener(new AtTheEnd(asked, answer));
+            request.getAsyncContext().addListener(new CompletionListener(httpRequest, httpResponse));
         } else {
-            gate.completeIfWell(asked, answer);
+            requestGuard.completeOnSuccess(httpRequest, httpResponse);
         }
     }
 
-    /** The answer of an asynchronous request is known later. */
-    private final class AtTheEnd implements AsyncListener {
+    /** Completes the entry when an asynchronous request has finished. */
+    private final class CompletionListener implements AsyncListener {
         private final HttpServletRequest request;
         private final HttpServletResponse response;
 
-        AtTheEnd(HttpServletRequest request, HttpServletResponse response) {
+        CompletionListener(HttpServletRequest request, HttpServletResponse response) {
             this.request = request;
             this.response = response;
         }
 
         @Override
         public void onComplete(AsyncEvent event) {
-            gate.completeIfWell(request, response);
+            requestGuard.completeOnSuccess(request, response);
         }
 
         @Override

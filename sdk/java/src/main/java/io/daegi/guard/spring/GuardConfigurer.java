@@ -2,7 +2,7 @@ package io.daegi.guard.spring;
 
 import io.daegi.guard.Entry;
 import io.daegi.guard.Guard;
-import io.daegi.guard.servlet.Gate;
+import io.daegi.guard.servlet.RequestGuard;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.List;
 import org.springframework.core.MethodParameter;
@@ -13,11 +13,11 @@ import org.springframework.web.method.support.ModelAndViewContainer;
 import org.springframework.web.servlet.config.annotation.InterceptorRegistry;
 import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
 
-/** All that Spring needs to know: a bean of this makes {@link RequiresEntry} and {@link Entry} parameters work. */
+/** A bean of this class enables {@link RequiresEntry} and parameters of type {@link Entry}. */
 public final class GuardConfigurer implements WebMvcConfigurer {
     private final Guard guard;
 
-    /** A configurer with this guard. */
+    /** Creates a configurer with this guard. */
     public GuardConfigurer(Guard guard) {
         this.guard = guard;
     }
@@ -44,7 +44,7 @@ public final class GuardConfigurer implements WebMvcConfigurer {
                 ModelAndViewContainer container,
                 NativeWebRequest request,
                 WebDataBinderFactory binder) {
-            return Gate.entryOf(request.getNativeRequest(HttpServletRequest.class));
+            return RequestGuard.entryOf(request.getNativeRequest(HttpServletRequest.class));
         }
     }
 }

@@ -7,8 +7,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * Only people whom the waiting room let in reach this handler, or those of this controller. A parameter of type {@link
- * io.daegi.guard.Entry} says who came.
+ * Only users admitted by the waiting room reach this handler, or the handlers of this controller. A parameter of type {@link
+ * io.daegi.guard.Entry} receives the entry.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
@@ -17,6 +17,6 @@ public @interface RequiresEntry {
     /** The item, or the path variable that names it, such as <code>"{itemId}"</code>. */
     String value();
 
-    /** Completes the entry after every good answer (2xx), so that the next person is let in. */
-    boolean completes() default false;
+    /** Completes the entry after each successful response (2xx), so that daegi can admit the next user. */
+    boolean completeOnSuccess() default false;
 }

@@ -1,7 +1,7 @@
 package io.daegi.guard.spring;
 
 import io.daegi.guard.Guard;
-import io.daegi.guard.servlet.Gate;
+import io.daegi.guard.servlet.RequestGuard;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -11,32 +11,32 @@ import org.springframework.web.method.HandlerMethod;
 import org.springframework.web.servlet.HandlerInterceptor;
 import org.springframework.web.servlet.HandlerMapping;
 
-/** Does what {@link RequiresEntry} says. */
+/** Implements {@link RequiresEntry}. */
 public final class RequiresEntryInterceptor implements HandlerInterceptor {
-    private final Gate gate;
+    private final RequestGuard requestGuard;
 
-    /** An interceptor with this guard. */
+    /** Creates an interceptor with this guard. */
     public RequiresEntryInterceptor(Guard guard) {
-        this.gate = new Gate(guard);
+        this.requestGuard = new RequestGuard(guard);
     }
 
     @Override
     public boolean preHandle(HttpServletRequest request, HttpServletResponse response, Object handler)
             throws IOException {
         RequiresEntry required = required(handler);
-        return required == null || gate.admits(item(required, request), request, response);
+        return required == null || requestGuard.authorize(item(required, request), request, response);
     }
 
     @Override
     public void afterCompletion(
             HttpServletRequest request, HttpServletResponse response, Object handler, Exception error) {
         RequiresEntry required = required(handler);
-        if (required != null && required.completes() && error == null) {
-            gate.completeIfWell(request, response);
+        if (required != null && required.completeOnSuccess() && error == null) {
+            requestGuard.completeOnSuccess(request, response);
         }
     }
 
-    /** What is said at the method, or else at its class. */
+    /** Returns the annotation of the method, or else of its class. */
     private static RequiresEntry required(Object handler) {
         if (!(handler instanceof HandlerMethod method)) {
             return null;

@@ -1,0 +1,54 @@
+//! From bound listeners to an open store.
+
+use daegi_runtime::http::Limits;
+use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer};
+use daegi_store::{SharedStore, clock_skew};
+
+use crate::{Listeners, Server};
+
+/// What a service is built from, once the store is open.
+#[derive(Debug)]
+pub struct ServiceContext {
+    /// The store.
+    pub store: SharedStore,
+    /// The time of store calls.
+    pub clock: Clock,
+    /// Makes spans, unless tracing is off.
+    pub tracer: Tracer,
+    /// The readiness of the process, with the routes that the internal listener must serve.
+    pub health: Health,
+    /// The server of health, whose services are to be replaced.
+    pub server: Server,
+}
+
+/// Serves health while it opens the store. The process is not ready before all `components` are. Returns
+/// `None` if the shutdown came first.
+///
+/// # Errors
+/// If the store cannot be used. An unreachable one is waited for.
+pub async fn serve_until_open(
+    config: &Config,
+    components: &[&'static str],
+    listeners: Listeners,
+    shutdown: &Shutdown,
+) -> daegi_store::Result<Option<ServiceContext>> {
+    let health = Health::new(shutdown);
+    for component in components {
+        let _ = health.component(component);
+    }
+    let mut server = listeners.serve(&health, Limits::from(config), shutdown.clone());
+    let store = tokio::select! {
+        store = open_store(config) => store?,
+        () = server.run() => return Ok(None),
+    };
+    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
+    shutdown.spawn_until_stopped("clock skew", watching);
+    let tracer = Tracer::start(config, shutdown);
+    Ok(Some(ServiceContext { store, clock: Clock::system(), tracer, health, server }))
+}
+
+async fn open_store(config: &Config) -> daegi_store::Result<SharedStore> {
+    let (redis, recovery_hold) = (config.store.redis(), config.recovery_hold);
+    let (partitions, limits) = (config.partitions.into(), config.store_limits);
+    daegi_store::open(redis, partitions, config.settings(), recovery_hold, limits).await
+}

@@ -1,0 +1,42 @@
+//! What is known about the connection of a request.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::Request;
+
+use super::REQUEST_DEADLINE;
+use super::budget::Budget;
+use super::deadline::DeadlineTimer;
+use super::intake::Intake;
+
+/// The address at the other end of a request's TCP connection: the client, or the last proxy before
+/// this process. An extension of every request that reaches a router through a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub SocketAddr);
+
+/// The connection that a request comes from.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) timer: DeadlineTimer,
+    pub(super) intake: Arc<Intake>,
+    peer: Option<Peer>,
+}
+
+impl Client {
+    pub(super) fn new(intake: Arc<Intake>, peer: Option<SocketAddr>) -> Self {
+        Self { timer: DeadlineTimer::new(REQUEST_DEADLINE), intake, peer: peer.map(Peer) }
+    }
+
+    /// The client of a request without a connection.
+    pub(super) fn unconnected() -> Self {
+        Self::new(Arc::new(Intake::new(Budget::new(usize::MAX))), None)
+    }
+
+    /// Adds [`Peer`] to a request.
+    pub(super) fn add_peer(&self, request: &mut Request) {
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
+    }
+}

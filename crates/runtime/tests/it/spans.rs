@@ -1,0 +1,73 @@
+//! A failing collector must not affect requests.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use daegi_domain::{ItemId, Number, TicketStep};
+use daegi_runtime::spans::{RequestStart, SPANS, TracedCall};
+use daegi_runtime::{Role, Shutdown, Tracer, telemetry};
+use tokio::net::TcpListener;
+
+use crate::support::parse;
+
+/// More than the queue holds.
+const MANY: u64 = 10_000;
+
+fn tracer(endpoint: &str, shutdown: &Shutdown) -> Tracer {
+    let args = ["--otlp-endpoint", endpoint, "--trace-ratio", "1"];
+    let config = parse(Role::AllInOne, &args, &[]).unwrap();
+    telemetry::init(&config);
+    Tracer::start(&config, shutdown)
+}
+
+fn join(tracer: &Tracer, start: &RequestStart, number: u64) {
+    tracer.record_call(TracedCall::Join, &ItemId::parse("concert").unwrap(), Number(number), start);
+}
+
+/// How many spans had this result, in all tests of this process.
+fn spans(result: &str) -> u64 {
+    let text = telemetry::render();
+    let name = format!("{SPANS}{{result=\"{result}\"}} ");
+    let count = text.lines().find_map(|line| line.strip_prefix(&name));
+    count.map_or(0, |count| count.parse().unwrap())
+}
+
+#[test]
+fn without_a_collector_tracing_is_off() {
+    let (tracer, item) = (Tracer::default(), ItemId::parse("concert").unwrap());
+    assert!(!tracer.is_on());
+    assert!(tracer.begin(&HeaderMap::new()).is_none());
+    assert!(tracer.context(TicketStep::Admit, &item, Number(1)).is_none());
+    assert!(tracer.step(TicketStep::Admit, &item, Number(1), 0).is_none());
+}
+
+#[tokio::test]
+async fn no_request_waits_for_an_unavailable_collector() {
+    let (shutdown, listener) = (Shutdown::new(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let tracer = tracer(&endpoint, &shutdown);
+    let start = tracer.begin(&HeaderMap::new()).unwrap();
+    // Nothing is exported meanwhile, because there is no await in between and one thread.
+    (0..MANY).for_each(|number| join(&tracer, &start, number));
+    let dropped = spans("dropped");
+    assert!((1..MANY).contains(&dropped), "{dropped}");
+    drop(tracer);
+    shutdown.stop_now();
+    shutdown.wait(Duration::from_secs(5)).await.unwrap();
+    assert!(spans("lost") >= MANY - dropped, "all that was not dropped");
+}
+
+#[tokio::test]
+async fn a_silent_collector_does_not_delay_the_shutdown() {
+    let shutdown = Shutdown::new();
+    // Connections are accepted and never read.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let tracer = tracer(&format!("http://{}", silent.local_addr().unwrap()), &shutdown);
+    join(&tracer, &tracer.begin(&HeaderMap::new()).unwrap(), 1);
+    drop(tracer);
+    shutdown.stop_now();
+    shutdown.wait(Duration::from_secs(4)).await.unwrap();
+}

@@ -1,0 +1,11 @@
+//! One file per Lua script, with the same name: the specification of the Redis store.
+
+pub(super) mod admit;
+pub(super) mod end_ticket;
+pub(super) mod expire;
+pub(super) mod items;
+pub(super) mod join;
+pub(super) mod reclaim;
+pub(super) mod resolve;
+pub(super) mod restore_entry;
+pub(super) mod sweep;

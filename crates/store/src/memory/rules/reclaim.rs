@@ -1,0 +1,219 @@
+//! Recovery of numbers that the line lost. A ticket whose token verified proves that the store issued
+//! its number; see `docs/adr/009-the-line-re-forms.md`.
+
+use daegi_domain::{Departed, EndReason, MAX_CLOCK_LAG_MS, Millis, Number, Reclaimed, UserId};
+
+use super::resolve::live_state;
+use crate::limits::{ENDED_RETENTION_MS, LOSS_GAP, RECLAIM_WINDOW_MS};
+use crate::memory::line::{Change, Line};
+use crate::memory::outbox::PendingEvents;
+use crate::types::{EndOutcome, LeaveLimit, TicketState};
+
+/// What a step on a line must know of the store.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::memory) struct StoreIdentity {
+    /// Changes with every data loss. In Redis this is the server's run id.
+    pub(in crate::memory) run_id: u64,
+    /// How long a line that lost data admits no ticket.
+    pub(in crate::memory) recovery_hold: Millis,
+    /// Until when numbers are reclaimed because the partition lost data.
+    pub(in crate::memory) loss_until: Millis,
+    pub(in crate::memory) leave_limit: LeaveLimit,
+}
+
+impl Line {
+    /// Returns whether this number may have been issued before the store lost data.
+    fn is_in_lost_range(&self, number: Number) -> bool {
+        (self.lost_from..=self.lost_to).contains(&number)
+    }
+
+    /// Returns whether the line still reclaims lost numbers.
+    fn in_reclaim_window(&self, store: StoreIdentity, now: Millis) -> bool {
+        now < self.reclaim_until.max(store.loss_until)
+    }
+
+    /// Returns whether there is evidence of a data loss: another run of the store continues the line, or
+    /// the partition's loss is recorded.
+    pub(super) fn has_evidence(&self, store: StoreIdentity, now: Millis) -> bool {
+        now < store.loss_until || self.run_id != store.run_id
+    }
+
+    /// Returns whether a further loss widens the range of lost numbers instead of starting a new one: at
+    /// least half of the reclaim window remains. A loss of the partition counts only for a line that
+    /// began around that time, because the ends of all numbers in the range must still be remembered.
+    fn widens(&self, store: StoreIdentity, now: Millis) -> bool {
+        let soon = now + RECLAIM_WINDOW_MS / 2;
+        let remembered_until = self.lost_to.issued_at_ms() + ENDED_RETENTION_MS;
+        soon < self.reclaim_until
+            || (soon < store.loss_until && store.loss_until <= remembered_until)
+    }
+
+    /// Returns whether the end of this number may be forgotten after
+    /// [`crate::limits::WAITING_END_RETENTION_MS`]. A number whose end is forgotten must never be
+    /// reclaimed. So all numbers keep [`ENDED_RETENTION_MS`] that are in a lost range or may get into
+    /// one: up to the base, while a reclaim window is open, and as long as a loss may still widen the
+    /// range that begins with the line. Later losses begin above all numbers issued before.
+    pub(in crate::memory) fn may_forget_early(&self, number: Number, now: Millis) -> bool {
+        let widens_until = self.lost_to.issued_at_ms() + ENDED_RETENTION_MS - RECLAIM_WINDOW_MS / 2;
+        number > self.base && now >= self.reclaim_until.max(widens_until)
+    }
+
+    /// Returns whether this number was lost and its holder has no live ticket.
+    pub(super) fn is_reclaimable(
+        &self,
+        user: &UserId,
+        number: Number,
+        store: StoreIdentity,
+        now: Millis,
+    ) -> bool {
+        number >= self.valid_from
+            && self.is_in_lost_range(number)
+            && self.in_reclaim_window(store, now)
+            && self.end_reason(number).is_none()
+            && !self.has_served_ticket(user)
+            && self.waiting.number_of(user).is_none()
+            && !self.waiting.contains(number)
+    }
+
+    /// Moves the counter past the numbers that may be lost, if another run of the store continues the
+    /// line.
+    pub(super) fn detect_data_loss(&mut self, store: StoreIdentity, now: Millis) {
+        if self.run_id != store.run_id {
+            self.advance_past_lost(self.tail, store, now);
+        }
+    }
+
+    /// Continues the counter above every number that may have been issued, `issued` among them.
+    pub(super) fn advance_past_lost(&mut self, issued: Number, store: StoreIdentity, now: Millis) {
+        if !self.widens(store, now) {
+            (self.lost_from, self.reclaim_until) = (self.tail.next(), now + RECLAIM_WINDOW_MS);
+        }
+        // Reclaimed tickets may be lost again, so that a running hold starts from the beginning.
+        let is_recovering = self.item.recovering_until > now;
+        self.item.recovering_until = if is_recovering { now + store.recovery_hold } else { 0 };
+        self.move_base(Number::base_at(now).max(Number(self.tail.max(issued).0 + LOSS_GAP)));
+        self.lost_to = self.base;
+        self.item.hold_new_until = now + store.recovery_hold;
+        self.run_id = store.run_id;
+    }
+
+    /// Continues the counter at the clock if it is more than [`MAX_CLOCK_LAG_MS`] behind, so that a
+    /// number says when it was issued. No number is lost: the lost range stays as it is.
+    pub(super) fn follow_clock(&mut self, now: Millis) {
+        let base = Number::base_at(now);
+        if base.0.saturating_sub(self.tail.0) > MAX_CLOCK_LAG_MS * Number::PER_MS {
+            self.move_base(base);
+        }
+    }
+
+    /// Continues the counter at `base`. All waiting ranks are below the base afterwards.
+    fn move_base(&mut self, base: Number) {
+        let frontier = self.frontier();
+        if frontier <= self.tail.rank() {
+            self.changes.push_front(Change::Reclaimed(frontier, self.tail.rank()));
+        }
+        self.reclaimed = Reclaimed::default();
+        for rank in self.waiting.ranks() {
+            self.reclaimed.insert_range(rank, rank);
+        }
+        (self.base, self.tail, self.departed) = (base, base, Departed::new(base.rank()));
+    }
+
+    /// Records that a ticket ended before the store lost data. A number that was reclaimed meanwhile
+    /// and waits leaves the line without an event; a ticket that was admitted again stays as it is.
+    pub(in crate::memory) fn note_ended(
+        &mut self,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) {
+        let is_entered = self.entered.get_number(user, number).is_some();
+        if self.end_reason(number).is_some() || is_entered {
+            return;
+        }
+        self.remember_end(number, reason, now);
+        if self.remove_from_line(user, number) {
+            self.totals.end(reason);
+        }
+    }
+
+    /// Returns whether the user has a ticket that is served before any reclaimed one.
+    fn has_served_ticket(&self, user: &UserId) -> bool {
+        self.entered.get(user).is_some()
+            || self.returning.number_of(user).is_some()
+            || self.missed.get(user).is_some()
+    }
+
+    /// Starts the time in which the line admits no ticket, with the first reclaimed one.
+    fn start_recovery_hold(&mut self, store: StoreIdentity, now: Millis) {
+        if self.item.recovering_until == 0 {
+            self.item.recovering_until = now + store.recovery_hold;
+        }
+    }
+}
+
+/// Returns the state of a genuine ticket that the line neither holds nor remembers the end of.
+pub(super) fn resolve_unknown(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    store: StoreIdentity,
+    now: Millis,
+    events: &mut PendingEvents,
+) -> TicketState {
+    if number > line.tail {
+        if !line.has_evidence(store, now) {
+            return TicketState::Restarted;
+        }
+        line.advance_past_lost(number, store, now);
+    }
+    if !line.is_in_lost_range(number) {
+        // The end is older than its retention.
+        return TicketState::Ended(EndReason::Expired);
+    }
+    if !line.in_reclaim_window(store, now) || line.waiting.contains(number) {
+        return TicketState::Restarted;
+    }
+    let waiting = line.waiting.number_of(user);
+    if line.has_served_ticket(user) || waiting.is_some_and(|other| other < number) {
+        return TicketState::Ended(EndReason::Replaced);
+    }
+    if let Some(newer) = waiting {
+        line.remove_waiting(user);
+        line.end_ticket(user.clone(), newer, EndReason::Replaced, now, events);
+    }
+    reclaim(line, user, number, store, now);
+    TicketState::Live(live_state(line, user, number))
+}
+
+fn reclaim(line: &mut Line, user: &UserId, number: Number, store: StoreIdentity, now: Millis) {
+    line.waiting.insert(user.clone(), number);
+    let rank = number.rank();
+    line.reclaimed.insert_range(rank, rank);
+    line.changes.push_back(Change::Reclaimed(rank, rank));
+    line.totals.joined += 1;
+    line.liveness.mark(number, now);
+    line.start_recovery_hold(store, now);
+}
+
+/// Ends a ticket that the line lost, so that it is never reclaimed.
+pub(super) fn end_unrecorded(
+    line: &mut Line,
+    user: &UserId,
+    number: Number,
+    reason: EndReason,
+    store: StoreIdentity,
+    now: Millis,
+    events: &mut PendingEvents,
+) -> EndOutcome {
+    if !line.removed && number > line.tail && line.has_evidence(store, now) {
+        line.advance_past_lost(number, store, now);
+    }
+    if line.removed || !line.is_reclaimable(user, number, store, now) {
+        return EndOutcome::AlreadyEnded;
+    }
+    line.totals.joined += 1;
+    line.end_ticket(user.clone(), number, reason, now, events);
+    EndOutcome::Ended
+}

@@ -1,0 +1,136 @@
+use async_trait::async_trait;
+use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Number, Settings, UserId};
+
+use super::line::Line;
+use super::outbox::PendingEvents;
+use super::state::commit;
+use super::{MemoryStore, rules};
+use crate::types::{
+    ChangeCursor, EndOutcome, EntryProof, JoinOutcome, JoinRefusal, LineCounts, LineSnapshot,
+    TicketState,
+};
+use crate::{Result, TicketStore};
+
+#[async_trait]
+impl TicketStore for MemoryStore {
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        _settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<JoinOutcome>> {
+        let partition = self.partition_index(id);
+        let mut state = self.state();
+        let state = &mut *state;
+        let store = self.identity(state, partition);
+        let max_waiting = state.max_waiting(id, self.max_waiting);
+        let Some(line) = state.lines.get_mut(id) else {
+            return Ok(vec![JoinOutcome::Refused(JoinRefusal::NotFound); users.len()]);
+        };
+        let mut events = PendingEvents::default();
+        let settings = &state.settings;
+        let outcomes =
+            rules::join::join(line, users, settings, max_waiting, store, now, &mut events);
+        if outcomes
+            .iter()
+            .any(|outcome| matches!(outcome, JoinOutcome::Ticket { is_new: true, .. }))
+        {
+            state.active.insert(id.clone());
+        }
+        commit(line, &mut state.outboxes[partition], events);
+        Ok(outcomes)
+    }
+
+    async fn snapshot(&self, id: &ItemId, cursor: ChangeCursor) -> Result<Option<LineSnapshot>> {
+        Ok(self.state().line(id).map(|line| line.snapshot(cursor)))
+    }
+
+    async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()> {
+        if let Some(line) = self.state().line_mut(id) {
+            pages.iter().for_each(|page| line.liveness.mark_page(page, now));
+        }
+        Ok(())
+    }
+
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<TicketState>> {
+        let (mut state, partition) = (self.state(), self.partition_index(id));
+        let store = self.checked_identity(&mut state, partition, now);
+        let states = state.update_and_activate(id, partition, |line, events| {
+            let resolve = |(user, number): &(UserId, Number)| {
+                rules::resolve::resolve(line, user, *number, store, now, events)
+            };
+            tickets.iter().map(resolve).collect()
+        });
+        Ok(states.unwrap_or_else(|| vec![TicketState::ItemUnknown; tickets.len()]))
+    }
+
+    async fn restore_entry(
+        &self,
+        id: &ItemId,
+        entry: &EntryProof,
+        now: Millis,
+    ) -> Result<TicketState> {
+        let (mut state, partition) = (self.state(), self.partition_index(id));
+        let store = self.checked_identity(&mut state, partition, now);
+        let restored = state.update_and_activate(id, partition, |line, events| {
+            rules::restore_entry::restore_entry(line, entry, store, now, events)
+        });
+        Ok(restored.unwrap_or(TicketState::ItemUnknown))
+    }
+
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        let (mut state, partition) = (self.state(), self.partition_index(id));
+        let store = self.checked_identity(&mut state, partition, now);
+        let outcome = state.update_line(id, partition, None, |line, events| {
+            Some(rules::end_ticket::leave(line, user, number, store, now, events))
+        });
+        Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
+    }
+
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        let (mut state, partition) = (self.state(), self.partition_index(id));
+        let store = self.checked_identity(&mut state, partition, now);
+        let outcome = state.update_line(id, partition, None, |line, events| {
+            Some(rules::end_ticket::complete(line, user, number, reason, store, now, events))
+        });
+        Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
+    }
+
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        let mut state = self.state();
+        let Some(line) = state.lines.get_mut(id) else { return Ok(tickets.is_empty()) };
+        for (user, number, reason) in tickets {
+            line.note_ended(user, *number, *reason, now);
+        }
+        Ok(true)
+    }
+
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<LineCounts>> {
+        let state = self.state();
+        Ok(ids.iter().filter_map(|id| state.line(id)).map(Line::counts).collect())
+    }
+}

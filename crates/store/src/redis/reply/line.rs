@@ -1,0 +1,99 @@
+use ::redis::{FromRedisValue, Value, from_redis_value};
+use daegi_domain::rate::Moves;
+use daegi_domain::{ItemId, Number, Rank, Rate};
+
+use super::{decode, unexpected};
+use crate::Result;
+use crate::redis::item_hash::{self, Hash};
+use crate::types::{ChangeCursor, LineCounts, LineSnapshot, LineTotals};
+
+type Fronts = (u64, u64);
+type Sizes = (u64, u64, u64);
+type Changes = (Vec<String>, u64, bool);
+
+/// The reply of `snapshot`. The script replies a flat list; the groups keep each tuple within the length
+/// that the Redis library can read.
+struct SnapshotReply {
+    hash: Hash,
+    fronts: Fronts,
+    sizes: Sizes,
+    rate: Vec<(u64, u32)>,
+    changes: Changes,
+}
+
+impl FromRedisValue for SnapshotReply {
+    fn from_redis_value(value: Value) -> std::result::Result<Self, ::redis::ParsingError> {
+        let (hash, front, frontier, waiting, returning, entered, rate, changes, read, more) =
+            from_redis_value(value)?;
+        let (fronts, sizes) = ((front, frontier), (waiting, returning, entered));
+        Ok(Self { hash, fronts, sizes, rate, changes: (changes, read, more) })
+    }
+}
+
+pub(in crate::redis) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>> {
+    if matches!(&reply, Value::Array(parts) if parts.is_empty()) {
+        return Ok(None);
+    }
+    let SnapshotReply { hash, fronts, sizes, rate, changes } = decode(reply)?;
+    let base: u64 = item_hash::number(&hash, "base")?;
+    let (valid_from, tail) =
+        (item_hash::number(&hash, "validFrom")?, item_hash::number(&hash, "tail")?);
+    let ended = item_hash::maybe(&hash, "ended")?.unwrap_or(0);
+    let moves = hash.get("moves").and_then(|moves| Moves::parse(moves));
+    let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
+    let (changes, read, more) = changes;
+    let (departed, reclaimed) = read_changes(&changes)?;
+    Ok(item_hash::item(id, hash)?.map(|item| LineSnapshot {
+        item,
+        base: Number(base),
+        valid_from: Number(valid_from),
+        front: Rank(front),
+        frontier: Rank(frontier),
+        tail: Number(tail),
+        waiting,
+        returning,
+        entered,
+        ended,
+        rate: Rate::new(rate).with_moves(moves),
+        departed,
+        reclaimed,
+        cursor: ChangeCursor { base, read },
+        more,
+    }))
+}
+
+type Ranges = Vec<(Rank, Rank)>;
+
+/// Reads changes: a departed rank, or `+from:to` for a reclaimed range.
+fn read_changes(changes: &[String]) -> Result<(Vec<Rank>, Ranges)> {
+    let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
+    for change in changes {
+        let rank = |text: &str| text.parse().map(Rank).map_err(|_| unexpected("snapshot", change));
+        match change.strip_prefix('+').and_then(|range| range.split_once(':')) {
+            Some((from, to)) => reclaimed.push((rank(from)?, rank(to)?)),
+            None => departed.push(rank(change)?),
+        }
+    }
+    Ok((departed, reclaimed))
+}
+
+pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCounts> {
+    let [waiting, returning, missed, entered, base, frontier, tail, ref totals @ ..] = counts[..]
+    else {
+        return None;
+    };
+    let &[joined, admitted, ended, completed, expired, left, abandoned] = totals else {
+        return None;
+    };
+    Some(LineCounts {
+        item: id.clone(),
+        waiting,
+        returning,
+        missed,
+        entered,
+        base: Number(base),
+        frontier: Number(frontier),
+        tail: Number(tail),
+        totals: LineTotals { joined, admitted, ended, completed, expired, left, abandoned },
+    })
+}

@@ -1,0 +1,93 @@
+use ::redis::Value;
+use daegi_domain::{EndReason, Number};
+
+use super::{decode, unexpected};
+use crate::Result;
+use crate::types::{EndOutcome, JoinOutcome, JoinRefusal, LiveState, TicketState};
+
+/// A tag, the number of users, and three numbers whose meaning depends on the tag.
+type Run = (String, u64, u64, u64, u64);
+
+/// Reads the outcomes of `join`, which replies one run for consecutive users whose outcomes follow from
+/// each other.
+pub(in crate::redis) fn join_outcomes(runs: Vec<Run>) -> Result<Vec<JoinOutcome>> {
+    let mut outcomes = Vec::new();
+    for run in runs {
+        for nth in 0..run.1 {
+            outcomes.push(join_outcome(&run, nth)?);
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Returns the tag with which `join` refuses new tickets for this reason; empty for none.
+pub(in crate::redis) fn refusal_tag(refusal: Option<JoinRefusal>) -> &'static str {
+    match refusal {
+        None => "",
+        Some(JoinRefusal::NotFound) => "n",
+        Some(JoinRefusal::Disabled) => "d",
+        Some(JoinRefusal::SoldOut) => "s",
+        Some(JoinRefusal::LineFull) => "l",
+        Some(JoinRefusal::StoreFull) => "m",
+        Some(JoinRefusal::LeftTooOften { .. }) => "c",
+    }
+}
+
+fn join_outcome(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<JoinOutcome> {
+    let number = Number(number + nth);
+    let ticket = |is_new, state| JoinOutcome::Ticket { number, is_new, state };
+    Ok(match tag.as_str() {
+        "W" => ticket(true, LiveState::Waiting { position: a + nth }),
+        "w" => ticket(false, LiveState::Waiting { position: a }),
+        "E" => ticket(true, LiveState::Entered { admitted_at: a, expires_at: b }),
+        "e" => ticket(false, LiveState::Entered { admitted_at: a, expires_at: b }),
+        "n" => JoinOutcome::Refused(JoinRefusal::NotFound),
+        "d" => JoinOutcome::Refused(JoinRefusal::Disabled),
+        "s" => JoinOutcome::Refused(JoinRefusal::SoldOut),
+        "l" => JoinOutcome::Refused(JoinRefusal::LineFull),
+        "m" => JoinOutcome::Refused(JoinRefusal::StoreFull),
+        "c" => JoinOutcome::Refused(JoinRefusal::LeftTooOften { wait_ms: a }),
+        other => return Err(unexpected("join", other)),
+    })
+}
+
+pub(in crate::redis) fn ticket_states(reply: Vec<Vec<Value>>) -> Result<Vec<TicketState>> {
+    reply.into_iter().map(ticket_state).collect()
+}
+
+fn ticket_state(reply: Vec<Value>) -> Result<TicketState> {
+    if let [_, Value::BulkString(reason)] = reply.as_slice() {
+        let code = String::from_utf8_lossy(reason);
+        let reason = EndReason::from_code(&code).ok_or_else(|| unexpected("resolve", &code))?;
+        return Ok(TicketState::Ended(reason));
+    }
+    let (tag, [a, b]) = tag_and_numbers(reply)?;
+    Ok(match tag.as_str() {
+        "w" => TicketState::Live(LiveState::Waiting { position: a }),
+        "e" => TicketState::Live(LiveState::Entered { admitted_at: a, expires_at: b }),
+        "r" => TicketState::Restarted,
+        "n" => TicketState::ItemRemoved,
+        "f" => TicketState::ItemUnknown,
+        other => return Err(unexpected("resolve", other)),
+    })
+}
+
+/// Reads a tag and up to two numbers; missing ones are 0.
+fn tag_and_numbers(reply: Vec<Value>) -> Result<(String, [u64; 2])> {
+    let mut reply = reply.into_iter();
+    let tag = decode(reply.next().unwrap_or(Value::Nil))?;
+    let mut numbers = [0; 2];
+    for (slot, value) in numbers.iter_mut().zip(reply) {
+        *slot = decode(value)?;
+    }
+    Ok((tag, numbers))
+}
+
+pub(in crate::redis) fn end_outcome(tag: &str) -> Result<EndOutcome> {
+    match tag {
+        "d" => Ok(EndOutcome::Ended),
+        "o" => Ok(EndOutcome::AlreadyEnded),
+        "f" => Ok(EndOutcome::ItemUnknown),
+        other => Err(unexpected("end_ticket", other)),
+    }
+}

@@ -1,0 +1,178 @@
+use async_trait::async_trait;
+use daegi_domain::liveness::slice_of;
+use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Number, Settings, UserId};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::client::call_error::is_out_of_memory;
+use super::unique_users::UniqueUsers;
+use super::{MAX_CONCURRENT_CALLS, RedisStore, reply};
+use crate::limits::{LEAVE_WINDOW_MS, MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL};
+use crate::types::{
+    ChangeCursor, EndOutcome, EntryProof, JoinOutcome, JoinRefusal, LineCounts, LineSnapshot,
+    LiveState, TicketState,
+};
+use crate::{Result, TicketStore};
+
+#[async_trait]
+impl TicketStore for RedisStore {
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<JoinOutcome>> {
+        if users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let unique = UniqueUsers::new(users);
+        let join = |refusal| {
+            let mut script = self.line_script(id, |scripts| &scripts.join);
+            script.key(self.keys(id).slice(slice_of(now)));
+            script.arg(now).arg(settings.token_count_to_move).arg(self.recovery_hold);
+            script.arg(reply::refusal_tag(refusal)).arg(self.capacity.limits.max_waiting);
+            script.arg(self.leave_limit.cost_ms()).arg(LEAVE_WINDOW_MS).arg(&unique.users);
+            self.run(script)
+        };
+        let (mut outcomes, ()) =
+            tokio::join!(join(self.new_ticket_refusal()), self.measure_if_due());
+        // Redis filled up since the last measurement. A script that fails with OOM has written nothing.
+        if outcomes.as_ref().is_err_and(is_out_of_memory) {
+            outcomes = join(Some(JoinRefusal::StoreFull)).await;
+        }
+        Ok(unique.expand(reply::join_outcomes(outcomes?)?))
+    }
+
+    async fn snapshot(&self, id: &ItemId, cursor: ChangeCursor) -> Result<Option<LineSnapshot>> {
+        let mut script = self.line_script(id, |scripts| &scripts.snapshot);
+        script.arg(cursor.base).arg(cursor.read).arg(MAX_CHANGES_PER_SNAPSHOT);
+        reply::snapshot(id, self.run(script).await?)
+    }
+
+    async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()> {
+        // Merging one page takes a script about 30 µs, so that one call merges at most 64.
+        for pages in pages.chunks(64) {
+            let mut script = self.line_script(id, |scripts| &scripts.mark_seen);
+            script.key(self.keys(id).slice(slice_of(now)));
+            pages.iter().for_each(|page| {
+                script.arg(page.page).arg(page.to_bytes());
+            });
+            self.run::<()>(script).await?;
+        }
+        Ok(())
+    }
+
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<TicketState>> {
+        let mut script = self.line_script(id, |scripts| &scripts.resolve);
+        script.key(self.keys(id).slice(slice_of(now))).arg(now).arg(self.recovery_hold);
+        self.pass_generation(&mut script, id);
+        tickets.iter().for_each(|(user, number)| {
+            script.arg(user.as_str()).arg(number.0);
+        });
+        reply::ticket_states(self.run(script).await?)
+    }
+
+    async fn restore_entry(
+        &self,
+        id: &ItemId,
+        entry: &EntryProof,
+        now: Millis,
+    ) -> Result<TicketState> {
+        let EntryProof { user, number, at, expires_at } = entry;
+        let mut script = self.line_script(id, |scripts| &scripts.restore_entry);
+        script
+            .arg(now)
+            .arg(self.recovery_hold)
+            .arg(user.as_str())
+            .arg(number.0)
+            .arg(at)
+            .arg(expires_at);
+        self.pass_generation(&mut script, id);
+        if self.run(script).await? {
+            return Ok(TicketState::Live(LiveState::Entered {
+                admitted_at: *at,
+                expires_at: *expires_at,
+            }));
+        }
+        let states = self.resolve(id, &[(user.clone(), *number)], now).await?;
+        Ok(states.first().copied().unwrap_or(TicketState::ItemUnknown))
+    }
+
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        self.end_ticket(id, user, number, EndReason::Left, "any", now).await
+    }
+
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        self.end_ticket(id, user, number, reason, "entered", now).await
+    }
+
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        let mut is_known = true;
+        for tickets in tickets.chunks(MAX_USERS_PER_CALL as usize) {
+            let mut script = self.line_script(id, |scripts| &scripts.note_ended);
+            script.arg(now);
+            tickets.iter().for_each(|(user, number, reason)| {
+                script.arg(user.as_str()).arg(number.0).arg(reason.code());
+            });
+            is_known = self.run(script).await?;
+        }
+        Ok(is_known)
+    }
+
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<LineCounts>> {
+        let counts = stream::iter(ids.iter().cloned().map(|id| async move {
+            let counted = self.run(self.line_script(&id, |scripts| &scripts.counts)).await?;
+            Ok(reply::counts(&id, counted))
+        }));
+        counts
+            .buffered(MAX_CONCURRENT_CALLS)
+            .try_filter_map(|counts| async { Ok(counts) })
+            .try_collect()
+            .await
+    }
+}
+
+impl RedisStore {
+    /// Ends a ticket: `which` is `any` for a user who leaves, `entered` for an order that was closed.
+    async fn end_ticket(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        which: &str,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        // Only leaves count against the limit; a closed order ends an entry.
+        let leave_cost_ms = if which == "any" { self.leave_limit.cost_ms() } else { 0 };
+        let mut script = self.line_script(id, |scripts| &scripts.end_ticket);
+        script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);
+        script.arg(self.recovery_hold);
+        self.pass_generation(&mut script, id);
+        script.arg(leave_cost_ms).arg(LEAVE_WINDOW_MS);
+        reply::end_outcome(&self.run::<String>(script).await?)
+    }
+}

@@ -1,0 +1,51 @@
+//! The contract of a store, by role. A caller takes the role it needs.
+//!
+//! Every method is one atomic step on one line, unless it says otherwise; `now` is the caller's clock in
+//! Unix milliseconds.
+
+mod admin;
+mod admission;
+mod item;
+mod outbox;
+mod replay;
+mod ticket;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use daegi_domain::ItemId;
+use futures_util::future::try_join_all;
+
+pub use self::admin::AdminStore;
+pub use self::admission::AdmissionStore;
+pub use self::item::ItemStore;
+pub use self::outbox::OutboxStore;
+pub use self::replay::ReplayStore;
+pub use self::ticket::TicketStore;
+use crate::{LockBackend, Result};
+
+/// The store that all components of a process share.
+pub type SharedStore = Arc<dyn Store>;
+
+/// A store with all roles.
+#[async_trait]
+pub trait Store:
+    ItemStore + ReplayStore + TicketStore + AdmissionStore + OutboxStore + AdminStore
+{
+    /// Returns how many partitions the store has.
+    fn partitions(&self) -> u16;
+
+    /// Checks that the store replies.
+    async fn ping(&self) -> Result<()>;
+
+    /// Returns the lock that elects the leader.
+    fn lock(&self) -> &dyn LockBackend;
+
+    /// Lists the active lines of all partitions, sorted. Not one atomic step.
+    async fn active_lines(&self) -> Result<Vec<ItemId>> {
+        let lines = (0..self.partitions()).map(|partition| self.active_lines_in(partition));
+        let mut lines: Vec<_> = try_join_all(lines).await?.into_iter().flatten().collect();
+        lines.sort_unstable();
+        Ok(lines)
+    }
+}

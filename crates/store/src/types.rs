@@ -1,0 +1,16 @@
+//! What goes into a store and comes out of it, by role.
+
+mod admin;
+mod admission;
+mod item;
+mod line;
+mod outbox;
+mod ticket;
+
+pub use admin::{HeartbeatRecord, MemoryUsage};
+pub use admission::{Admission, Epoch, Expiry, Sweep};
+pub use daegi_domain::JoinRefusal;
+pub use item::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
+pub use line::{ChangeCursor, LineCounts, LineSnapshot, LineTotals};
+pub use outbox::OutboxBatch;
+pub use ticket::{EndOutcome, EntryProof, JoinOutcome, LeaveLimit, LiveState, TicketState};

@@ -1,0 +1,518 @@
+use std::fmt::Debug;
+
+use daegi_domain::{
+    EndReason, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, LivenessPage, LogPosition,
+    Number, Settings, TicketEvent, UserId,
+};
+use daegi_store::{
+    AdminStore, AdmissionStore, ChangeCursor, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome,
+    LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OutboxBatch, OutboxStore, RedisStore, ReplayStore,
+    Result, Store, StoreImage, TicketStore,
+};
+
+use super::fairness::Fairness;
+use super::history::{FEW_USERS, News, Op};
+use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, user};
+
+/// So low that random histories exceed it.
+const LEAVES: LeaveLimit = LeaveLimit(2);
+
+/// Why a history fails.
+pub(crate) type Violation = String;
+
+/// Both stores, which must return the same replies, and a clock.
+pub(crate) struct ModelHarness<'a> {
+    topology: &'a Topology,
+    /// A replica without the newest writes.
+    replica: Option<StoreImage>,
+    /// Whether the partitions of Redis have a copy of the settings: in the store, and in the replica.
+    has_settings_copy: (bool, bool),
+    pub(super) memory: MemoryStore,
+    redis: RedisStore,
+    pub(super) now: u64,
+    pub(super) items: Vec<ItemId>,
+    users: Vec<UserId>,
+    /// Every ticket ever issued, per item.
+    pub(super) tickets: Vec<Vec<(UserId, Number)>>,
+    cursors: Vec<ChangeCursor>,
+    sweep_cursors: Vec<Number>,
+    settings: Settings,
+    epoch: Epoch,
+    fairness: Fairness,
+}
+
+/// Calls both stores; different replies are a violation.
+macro_rules! both {
+    ($harness:expr, $store:ident => $ask:expr) => {{
+        let specified = {
+            let $store = &$harness.memory;
+            $ask.await
+        };
+        let found = {
+            let $store = &$harness.redis;
+            $ask.await
+        };
+        same_reply(specified, found)
+    }};
+}
+
+fn same_reply<T: PartialEq + Debug>(
+    specified: Result<T>,
+    found: Result<T>,
+) -> std::result::Result<T, Violation> {
+    // Errors are equal if their texts are, so that both stores refuse a stale epoch with the same error.
+    let specified = specified.map_err(|error| error.to_string());
+    let found = found.map_err(|error| error.to_string());
+    if specified == found {
+        return specified.map_err(|refused| format!("refused: {refused}"));
+    }
+    Err(format!("specified {specified:?}, but redis returns {found:?}"))
+}
+
+/// Returns `None` if both stores refused the call with the same error.
+fn unless_refused<T>(
+    answer: std::result::Result<T, Violation>,
+) -> std::result::Result<Option<T>, Violation> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(violation) if violation.starts_with("refused: ") => Ok(None),
+        Err(violation) => Err(violation),
+    }
+}
+
+impl<'a> ModelHarness<'a> {
+    pub(crate) async fn new(topology: &'a Topology) -> Self {
+        topology.flush().await;
+        let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
+        Self {
+            topology,
+            replica: None,
+            has_settings_copy: (false, false),
+            memory: MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES),
+            redis: RedisStore::open(&topology.url(), PARTITIONS, SETTINGS)
+                .await
+                .unwrap()
+                .with_leave_limit(LEAVES),
+            now: START,
+            tickets: vec![Vec::new(); items.len()],
+            cursors: vec![ChangeCursor::default(); items.len()],
+            sweep_cursors: vec![Number(0); items.len()],
+            fairness: Fairness::new(items.len()),
+            items,
+            users: (0..FEW_USERS).map(|n| user(&format!("u-{n}@x:{}", n * n))).collect(),
+            settings: SETTINGS,
+            epoch: Epoch(0),
+        }
+    }
+
+    /// Runs one operation on both stores and checks the invariants.
+    pub(crate) async fn step(&mut self, op: &Op) -> std::result::Result<(), Violation> {
+        self.run(op).await?;
+        let mut fairness = std::mem::take(&mut self.fairness);
+        let checked = fairness.check(self).await;
+        self.fairness = fairness;
+        checked
+    }
+
+    async fn run(&mut self, op: &Op) -> std::result::Result<(), Violation> {
+        match op {
+            Op::Put { .. }
+            | Op::Remove { .. }
+            | Op::News { .. }
+            | Op::Catalogue { .. }
+            | Op::Policy { .. } => self.change_item(op).await,
+            Op::Pause { item, paused } => {
+                both!(self, store => store.set_paused(&self.items[*item], *paused, self.now))
+                    .map(drop)
+            }
+            Op::Reset { item } => {
+                both!(self, store => store.reset(&self.items[*item], self.now)).map(drop)
+            }
+            Op::Join { item, users } => {
+                let users: Vec<_> = users.iter().map(|index| self.users[*index].clone()).collect();
+                self.join(*item, &users).await
+            }
+            Op::JoinMany { item, from, count } => {
+                let users: Vec<_> = (*from..from + count).map(|n| user(&format!("c{n}"))).collect();
+                for batch in users.chunks(256) {
+                    self.join(*item, batch).await?;
+                }
+                Ok(())
+            }
+            Op::Snapshot { item } => self.snapshot(*item).await,
+            Op::Mark { item, tickets } => self.mark(*item, self.numbers(*item, tickets)).await,
+            Op::MarkAll { item, every } => {
+                let numbers = self.tickets[*item].iter().step_by(*every).map(|one| one.1).collect();
+                self.mark(*item, numbers).await
+            }
+            Op::Resolve { item, tickets, off } => self.resolve(*item, tickets, *off).await,
+            Op::Leave { item, ticket, off } => {
+                let Some((user, number)) = self.ticket_with_offset(*item, *ticket, *off) else {
+                    return Ok(());
+                };
+                both!(self, store => store.leave(&self.items[*item], &user, number, self.now))
+                    .map(drop)
+            }
+            Op::Complete { item, ticket, cancelled } => {
+                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                    return Ok(());
+                };
+                let reason = if *cancelled { EndReason::Left } else { EndReason::Completed };
+                let (id, now) = (&self.items[*item], self.now);
+                both!(self, store => store.complete(id, &user, number, reason, now)).map(drop)
+            }
+            Op::Reenter { item, ticket } => {
+                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                    return Ok(());
+                };
+                self.fairness.pass_shown(*item, number);
+                let (id, now) = (&self.items[*item], self.now);
+                let entry = EntryProof { user, number, at: now - 20_000, expires_at: now + 40_000 };
+                both!(self, store => store.restore_entry(id, &entry, now)).map(drop)
+            }
+            Op::Replicate => {
+                let has_settings_copy = self.topology.replicate().await;
+                self.replica = has_settings_copy.then(|| self.memory.image());
+                self.has_settings_copy.1 = self.has_settings_copy.0;
+                Ok(())
+            }
+            Op::LoseNewest | Op::LoseEverything => self.lose(op).await,
+            Op::FreshStart => self.start_fresh().await,
+            Op::DeclareLoss => both!(self, store => store.declare_loss(self.now)),
+            Op::NoteEnded { item, tickets, completed } => {
+                let reason = if *completed { EndReason::Completed } else { EndReason::Abandoned };
+                let tickets = tickets.iter().filter_map(|index| self.ticket(*item, *index));
+                let ended: Vec<_> = tickets.map(|(user, number)| (user, number, reason)).collect();
+                let (id, now) = (&self.items[*item], self.now);
+                both!(self, store => store.note_ended(id, &ended, now)).map(drop)
+            }
+            Op::BeginTerm => {
+                self.epoch = both!(self, store => store.begin_term(self.now))?;
+                self.has_settings_copy.0 = true;
+                both!(self, store => store.copy_settings())
+            }
+            Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
+            Op::Ack { partition } => self.ack(*partition).await,
+            Op::Settings { quota, tick_ms } => {
+                self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
+                self.has_settings_copy.0 = true;
+                Ok(())
+            }
+            Op::Journal { entry } => {
+                let entry = format!("콘서트 {entry}");
+                both!(self, store => store.append_audit(&entry))?;
+                both!(self, store => store.read_audit(entry.len() as u32 % 4)).map(drop)
+            }
+            Op::Notice { who, text } => {
+                let (who, text) = (format!("pod-{who}"), format!("{text} and more"));
+                both!(self, store => store.put_heartbeat(&who, &text, self.now))?;
+                both!(self, store => store.heartbeats(self.now)).map(drop)
+            }
+            Op::Advance { ms } => {
+                self.now = self.now.saturating_add_signed(*ms);
+                Ok(())
+            }
+        }
+    }
+
+    /// Loses the newest writes if there is a replica, otherwise all data; then items are replayed.
+    async fn lose(&mut self, op: &Op) -> std::result::Result<(), Violation> {
+        let replica = self.replica.take().filter(|_| matches!(op, Op::LoseNewest));
+        let everything = replica.is_none();
+        self.has_settings_copy.0 = !everything && self.has_settings_copy.1;
+        match &replica {
+            Some(_) => self.topology.fail_over().await,
+            None => self.topology.flush().await,
+        }
+        self.memory.restore(replica);
+        self.continue_after_loss(everything).await
+    }
+
+    /// Starts new processes on an empty store, without evidence of a loss.
+    async fn start_fresh(&mut self) -> std::result::Result<(), Violation> {
+        self.topology.flush().await;
+        self.replica = None;
+        self.has_settings_copy.0 = false;
+        self.memory = MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES);
+        self.redis = RedisStore::open(&self.topology.url(), PARTITIONS, SETTINGS)
+            .await
+            .unwrap()
+            .with_leave_limit(LEAVES);
+        self.epoch = Epoch(0);
+        self.continue_after_loss(true).await
+    }
+
+    async fn continue_after_loss(
+        &mut self,
+        everything: bool,
+    ) -> std::result::Result<(), Violation> {
+        // The clock does not go back so far that a new line begins among the numbers of the old one.
+        let given = self.tickets.iter().flatten().map(|(_, number)| number.0 / 64).max();
+        self.now = self.now.max(given.unwrap_or(0)) + 1_000;
+        for item in (0..self.items.len()).filter(|_| everything) {
+            let put = Op::Put { item, stock: 6, enabled: true, version: None, policy: None };
+            self.change_item(&put).await?;
+        }
+        self.settings = both!(self, store => store.settings())?;
+        let mut fairness = Fairness::new(self.items.len());
+        fairness.restart_after_loss(self).await;
+        self.fairness = fairness;
+        Ok(())
+    }
+
+    async fn change_item(&mut self, op: &Op) -> std::result::Result<(), Violation> {
+        match op {
+            Op::Put { item, stock, enabled, version, policy } => {
+                let change = ItemChange {
+                    id: self.items[*item].clone(),
+                    name: ItemName::parse("콘서트 8 pm").unwrap(),
+                    stock: *stock,
+                    enabled: *enabled,
+                    version: *version,
+                    policy: policy.clone(),
+                };
+                both!(self, store => store.put_item(&change, self.now)).map(drop)
+            }
+            Op::Remove { item } => {
+                both!(self, store => store.remove_item(&self.items[*item])).map(drop)
+            }
+            Op::News { news } => {
+                let news: Vec<_> = news.iter().map(|news| self.news(news)).collect();
+                both!(self, store => store.apply_item_updates(&news, self.now)).map(drop)
+            }
+            Op::Catalogue { log, step } => {
+                let log = ["items/0", "items/1"][*log];
+                match step {
+                    0 => both!(self, store => store.begin_replay(log))?,
+                    1 => both!(self, store => store.complete_replay(log)).map(drop)?,
+                    _ => {}
+                }
+                both!(self, store => store.replay_state(log)).map(drop)
+            }
+            Op::Policy { item, policy, outdated } => {
+                let id = &self.items[*item];
+                let current = both!(self, store => store.item(id))?;
+                let revision = current.map_or(0, |item| item.revision) + u64::from(*outdated);
+                both!(self, store => store.set_policy(id, policy, revision, self.now)).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn news(&self, news: &News) -> ItemUpdate {
+        let id = self.items[news.item].clone();
+        let kind = if news.gone {
+            ItemUpdateKind::Remove { id, version: news.version }
+        } else {
+            let name = ItemName::parse("연극 3 pm").unwrap();
+            let (stock, version) = (news.stock, news.version);
+            ItemUpdateKind::Upsert(ItemChange {
+                id,
+                name,
+                stock,
+                enabled: true,
+                version,
+                policy: None,
+            })
+        };
+        ItemUpdate { kind, position: LogPosition { offset: news.offset, at: news.at } }
+    }
+
+    async fn join(&mut self, item: usize, users: &[UserId]) -> std::result::Result<(), Violation> {
+        // If partitions have a copy of the settings, outdated settings of a pod must not matter.
+        let outdated = Settings { token_count_to_move: 7, ..self.settings };
+        let settings = if self.has_settings_copy.0 { &outdated } else { &self.settings };
+        let (id, now) = (&self.items[item], self.now);
+        let answers = both!(self, store => store.join(id, users, settings, now))?;
+        for (user, answer) in users.iter().zip(answers) {
+            if let JoinOutcome::Ticket { number, is_new: true, .. } = answer {
+                self.remember(item, &(user.clone(), number));
+            }
+        }
+        Ok(())
+    }
+
+    async fn snapshot(&mut self, item: usize) -> std::result::Result<(), Violation> {
+        let cursor = self.cursors[item];
+        let snapshot = both!(self, store => store.snapshot(&self.items[item], cursor))?;
+        self.cursors[item] = snapshot.map_or(cursor, |snapshot| snapshot.cursor);
+        Ok(())
+    }
+
+    async fn mark(
+        &mut self,
+        item: usize,
+        numbers: Vec<Number>,
+    ) -> std::result::Result<(), Violation> {
+        let pages = LivenessPage::of(numbers);
+        both!(self, store => store.mark_seen(&self.items[item], &pages, self.now))
+    }
+
+    async fn resolve(
+        &mut self,
+        item: usize,
+        tickets: &[usize],
+        off: u64,
+    ) -> std::result::Result<(), Violation> {
+        let mut asked = Vec::new();
+        for index in tickets {
+            let Some(ticket_with_offset) = self.ticket_with_offset(item, *index, off) else {
+                continue;
+            };
+            // A reclaimed ticket has this number from now on.
+            self.remember(item, &ticket_with_offset);
+            asked.push(ticket_with_offset);
+        }
+        both!(self, store => store.resolve(&self.items[item], &asked, self.now)).map(drop)
+    }
+
+    async fn lead(&mut self, op: &Op) -> std::result::Result<(), Violation> {
+        let term = |stale: &bool| Epoch(self.epoch.0 - u64::from(*stale && self.epoch.0 > 0));
+        let now = self.now;
+        match op {
+            Op::Admit { item, quota, min_interval, outbox_max, stale } => {
+                let (id, epoch) = (&self.items[*item], term(stale));
+                let answer = both!(self, store => store.admit(epoch, id, *quota, *min_interval, *outbox_max, now));
+                if let Some(admission) = unless_refused(answer)?
+                    && admission.admitted > 0
+                {
+                    self.fairness.check_capacity(&self.memory, id).await?;
+                }
+                Ok(())
+            }
+            Op::Expire { item, stale } => {
+                let epoch = term(stale);
+                self.expire(*item, epoch).await
+            }
+            Op::Sweep { item, stale } => {
+                let (id, epoch, cursor) =
+                    (&self.items[*item], term(stale), self.sweep_cursors[*item]);
+                let answer = both!(self, store => store.sweep(epoch, id, cursor, now));
+                let next = unless_refused(answer)?.map(|sweep| sweep.cursor);
+                self.sweep_cursors[*item] = next.unwrap_or(cursor);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs whole rounds of expiry. Which entries a single call ends is up to the store.
+    async fn expire(&self, item: usize, epoch: Epoch) -> std::result::Result<(), Violation> {
+        let (id, now) = (&self.items[item], self.now);
+        let (mut specified, mut found) = ((0, 0), (0, 0));
+        loop {
+            let memory = self.memory.expire(epoch, id, now).await;
+            let redis = self.redis.expire(epoch, id, now).await;
+            let (memory, redis) = match (memory, redis) {
+                (Ok(memory), Ok(redis)) => (memory, redis),
+                (memory, redis) => {
+                    return unless_refused(same_reply(memory, redis)).map(drop);
+                }
+            };
+            specified = (specified.0 + memory.expired, specified.1 + memory.abandoned);
+            found = (found.0 + redis.expired, found.1 + redis.abandoned);
+            if redis.expired.max(memory.expired) > MAX_USERS_PER_CALL {
+                return Err(format!("too many in one call: {memory:?}, {redis:?}"));
+            }
+            if memory.more || redis.more {
+                continue;
+            }
+            let end = |expiry: Expiry| (expiry.active, expiry.front_is_above_base);
+            return same_reply(Ok((specified, end(memory))), Ok((found, end(redis)))).map(drop);
+        }
+    }
+
+    /// Acknowledges all batches of a partition; how events are batched is up to the store.
+    async fn ack(&mut self, partition: u16) -> std::result::Result<(), Violation> {
+        let (specified, found) = self.outboxes(partition).await?;
+        let ids = |outbox: &[OutboxBatch]| -> Vec<String> {
+            outbox.iter().map(|batch| batch.id.clone()).collect()
+        };
+        self.memory.outbox_ack(partition, &ids(&specified)).await.unwrap();
+        self.redis.outbox_ack(partition, &ids(&found)).await.unwrap();
+        // A second acknowledgement of the same batches must change nothing.
+        self.redis.outbox_ack(partition, &ids(&found)).await.unwrap();
+        Ok(())
+    }
+
+    /// Returns both outboxes of a partition; they must hold the same events of each item in the same order,
+    /// except ends of one time, whose order is up to the store.
+    async fn outboxes(
+        &self,
+        partition: u16,
+    ) -> std::result::Result<(Vec<OutboxBatch>, Vec<OutboxBatch>), Violation> {
+        let specified = self.memory.outbox_read(partition, None, 100_000).await.unwrap();
+        let found = self.redis.outbox_read(partition, None, 100_000).await.unwrap();
+        let contents = |outbox: &[OutboxBatch]| -> Vec<Vec<TicketEvent>> {
+            self.items.iter().map(|item| events_of(outbox, item)).collect()
+        };
+        if contents(&specified) != contents(&found) {
+            return Err(format!(
+                "outbox {partition}: specified {specified:?}, redis has {found:?}"
+            ));
+        }
+        both!(self, store => store.outbox_len(partition))?;
+        Ok((specified, found))
+    }
+
+    /// Compares everything that both stores can return.
+    pub(crate) async fn finish(&mut self) -> std::result::Result<(), Violation> {
+        both!(self, store => store.items())?;
+        both!(self, store => store.active_lines())?;
+        both!(self, store => store.settings())?;
+        both!(self, store => store.read_audit(u32::MAX))?;
+        both!(self, store => store.heartbeats(self.now))?;
+        both!(self, store => store.counts(&self.items))?;
+        for partition in 0..PARTITIONS {
+            self.outboxes(partition).await?;
+        }
+        for item in 0..self.items.len() {
+            let start = ChangeCursor::default();
+            both!(self, store => store.snapshot(&self.items[item], start))?;
+            // The first call may reclaim lost tickets; the second returns their state.
+            let (id, tickets) = (&self.items[item], &self.tickets[item]);
+            both!(self, store => store.resolve(id, tickets, self.now))?;
+            let standings = both!(self, store => store.resolve(id, tickets, self.now))?;
+            Fairness::check_one_ticket_per_user(tickets, &standings)?;
+        }
+        Ok(())
+    }
+
+    fn ticket(&self, item: usize, index: usize) -> Option<(UserId, Number)> {
+        let tickets = &self.tickets[item];
+        (!tickets.is_empty()).then(|| tickets[index % tickets.len()].clone())
+    }
+
+    /// Returns a ticket with its number increased by `off`, as if the store had lost it. `None` if another
+    /// user holds that number, because tokens are signed.
+    fn ticket_with_offset(&self, item: usize, index: usize, off: u64) -> Option<(UserId, Number)> {
+        let (user, Number(number)) = self.ticket(item, index)?;
+        let number = Number(number + off);
+        let holder = self.tickets[item].iter().find(|given| given.1 == number);
+        holder.is_none_or(|(holder, _)| *holder == user).then_some((user, number))
+    }
+
+    fn remember(&mut self, item: usize, ticket: &(UserId, Number)) {
+        if !self.tickets[item].contains(ticket) {
+            self.tickets[item].push(ticket.clone());
+        }
+    }
+
+    fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
+        tickets.iter().filter_map(|index| Some(self.ticket(item, *index)?.1)).collect()
+    }
+}
+
+/// The events of one item in order; ends of one time are sorted by number.
+fn events_of(outbox: &[OutboxBatch], item: &ItemId) -> Vec<TicketEvent> {
+    let batches = outbox.iter().filter(|batch| batch.item == *item);
+    let mut events: Vec<_> = batches.flat_map(|batch| batch.events.clone()).collect();
+    let end = |event: &TicketEvent| match event {
+        TicketEvent::Ended { at, .. } => Some(*at),
+        TicketEvent::Admitted { .. } => None,
+    };
+    for ends in events.chunk_by_mut(|one, next| end(one).is_some() && end(one) == end(next)) {
+        ends.sort_unstable_by_key(TicketEvent::number);
+    }
+    events
+}

@@ -1,0 +1,241 @@
+use daegi_domain::{Branding, Guard, Mode, OnRejoin, Policy};
+use proptest::prelude::*;
+
+/// An event of a product service and its position in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct News {
+    pub(crate) item: usize,
+    pub(crate) gone: bool,
+    pub(crate) stock: u32,
+    pub(crate) version: Option<u64>,
+    pub(crate) offset: u64,
+    pub(crate) at: u64,
+}
+
+/// One operation. Items, users and tickets are indices into the lists of the harness.
+#[derive(Debug, Clone)]
+pub(crate) enum Op {
+    Put { item: usize, stock: u32, enabled: bool, version: Option<u64>, policy: Option<Policy> },
+    Remove { item: usize },
+    News { news: Vec<News> },
+    Catalogue { log: usize, step: usize },
+    Policy { item: usize, policy: Policy, outdated: bool },
+    Pause { item: usize, paused: bool },
+    Reset { item: usize },
+    Join { item: usize, users: Vec<usize> },
+    JoinMany { item: usize, from: usize, count: usize },
+    Snapshot { item: usize },
+    Mark { item: usize, tickets: Vec<usize> },
+    MarkAll { item: usize, every: usize },
+    Resolve { item: usize, tickets: Vec<usize>, off: u64 },
+    Leave { item: usize, ticket: usize, off: u64 },
+    Complete { item: usize, ticket: usize, cancelled: bool },
+    Reenter { item: usize, ticket: usize },
+    Replicate,
+    LoseNewest,
+    LoseEverything,
+    FreshStart,
+    DeclareLoss,
+    NoteEnded { item: usize, tickets: Vec<usize>, completed: bool },
+    BeginTerm,
+    Admit { item: usize, quota: u32, min_interval: u64, outbox_max: u64, stale: bool },
+    Expire { item: usize, stale: bool },
+    Sweep { item: usize, stale: bool },
+    Ack { partition: u16 },
+    Settings { quota: Option<u32>, tick_ms: Option<u32> },
+    Journal { entry: u32 },
+    Notice { who: usize, text: u32 },
+    Advance { ms: i64 },
+}
+
+impl Op {
+    /// An item whose stock no history uses up.
+    pub(crate) fn long_line() -> Self {
+        Self::Put { item: 0, stock: 100_000, enabled: true, version: None, policy: None }
+    }
+}
+
+const ITEMS: usize = 3;
+
+/// How many users the joins of single users choose from: so few that they often join again.
+pub(crate) const FEW_USERS: usize = 9;
+
+/// How many users the joins of long lines choose from: more than batches and entry groups hold.
+const MANY_USERS: usize = 600;
+
+/// How large the numbers of a history are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// A few users, quotas and limits below 10.
+    Short,
+    /// Hundreds of users, quotas and limits around `MAX_USERS_PER_CALL`.
+    Long,
+}
+
+/// How many histories with a few users come with one of hundreds of users.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mix {
+    pub(crate) short: u32,
+    pub(crate) long: u32,
+}
+
+/// A history of either scale.
+pub(crate) fn history(mix: Mix) -> impl Strategy<Value = Vec<Op>> {
+    prop_oneof![
+        mix.short => history_of(Scale::Short, 400),
+        mix.long => history_of(Scale::Long, 150),
+    ]
+}
+
+/// Fewer than `max` operations after open lines and the first term.
+fn history_of(scale: Scale, max: usize) -> impl Strategy<Value = Vec<Op>> {
+    let opening: Vec<_> =
+        (0..ITEMS).map(|item| put(Just(item), stock(scale), Just(true), scale)).collect();
+    (opening, prop::collection::vec(op(scale), 1..max)).prop_map(|(opening, rest)| {
+        let leader = [Op::BeginTerm];
+        opening.into_iter().chain(leader).chain(rest).collect()
+    })
+}
+
+/// A number below `short`, in long histories mostly one below 400.
+fn size(scale: Scale, from: u32, short: u32) -> BoxedStrategy<u32> {
+    match scale {
+        Scale::Short => (from..short).boxed(),
+        Scale::Long => prop_oneof![1 => from..short, 3 => 50..400u32].boxed(),
+    }
+}
+
+fn stock(scale: Scale) -> BoxedStrategy<u32> {
+    size(scale, 0, 8)
+}
+
+fn put(
+    item: impl Strategy<Value = usize>,
+    stock: impl Strategy<Value = u32>,
+    enabled: impl Strategy<Value = bool>,
+    scale: Scale,
+) -> impl Strategy<Value = Op> {
+    (item, stock, enabled, version(), prop::option::of(policy(scale))).prop_map(
+        |(item, stock, enabled, version, policy)| Op::Put { item, stock, enabled, version, policy },
+    )
+}
+
+fn version() -> impl Strategy<Value = Option<u64>> {
+    prop_oneof![3 => Just(None), 2 => (0..6u64).prop_map(Some),
+        1 => (u64::MAX - 3..u64::MAX).prop_map(Some)]
+}
+
+fn news() -> impl Strategy<Value = News> {
+    (0..ITEMS, prop::bool::weighted(0.3), 0..8u32, version(), 0..12u64, 0..12u64).prop_map(
+        |(item, gone, stock, version, offset, at)| News { item, gone, stock, version, offset, at },
+    )
+}
+
+fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
+    let quota = prop::option::of(size(scale, 1, 4));
+    let max = || prop::option::of(size(scale, 1, 6));
+    let max = (max(), max());
+    (any::<bool>(), quota, max, any::<bool>(), 1..3u32, 0..4usize, 0..3usize, any::<bool>())
+        .prop_map(
+            |(
+                auto,
+                tokens_per_tick,
+                (max_active, max_waiting),
+                up_to_stock,
+                ttl,
+                grace,
+                keep,
+                requeue,
+            )| {
+                Policy {
+                    mode: if auto { Mode::Auto } else { Mode::Always },
+                    tokens_per_tick,
+                    max_active,
+                    max_waiting,
+                    admit_up_to_stock: up_to_stock,
+                    pass_ttl_seconds: ttl * 30,
+                    grace_seconds: [0, 10, 60, 1800][grace],
+                    missed_keep_seconds: [0, 40, 300][keep],
+                    on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
+                    guard: if requeue == auto { Guard::Offline } else { Guard::Online },
+                    entry_url: None,
+                    page: Branding {
+                        title: requeue.then(|| "Friday".into()),
+                        ..Branding::default()
+                    },
+                }
+            },
+        )
+}
+
+fn op(scale: Scale) -> impl Strategy<Value = Op> {
+    let item = || 0..ITEMS;
+    let tickets = || prop::collection::vec(0..1000usize, 1..4);
+    // Mostly an issued number, sometimes one that was never issued.
+    let off = || prop_oneof![9 => Just(0u64), 1 => 1..50u64];
+    let stale = || prop::bool::weighted(0.08);
+    let outbox_max = || prop_oneof![8 => Just(1_000_000u64), 1 => 0..6u64];
+    let min_interval = || prop_oneof![2 => Just(0u64), 1 => Just(900u64)];
+    let advance = prop_oneof![
+        4 => 0..2_000i64,
+        3 => Just(16_000i64),
+        2 => Just(61_000i64),
+        2 => Just(400_000i64),
+        1 => Just(2_200_000i64),
+        1 => Just(3_700_000i64),
+        1 => -7_000..0i64,
+    ];
+    let join = (item(), prop::collection::vec(0..FEW_USERS, 1..6))
+        .prop_map(|(item, users)| Op::Join { item, users });
+    let join_many = (item(), 0..MANY_USERS, 1..300usize)
+        .prop_map(|(item, from, count)| Op::JoinMany { item, from, count });
+    let mark_all = (item(), 1..5usize).prop_map(|(item, every)| Op::MarkAll { item, every });
+    let joins = match scale {
+        Scale::Short => join.boxed(),
+        Scale::Long => prop_oneof![1 => join, 3 => join_many, 1 => mark_all].boxed(),
+    };
+    prop_oneof![
+        20 => joins,
+        14 => (item(), size(scale, 0, 6), min_interval(), outbox_max(), stale()).prop_map(
+            |(item, quota, min_interval, outbox_max, stale)| Op::Admit {
+                item,
+                quota,
+                min_interval,
+                outbox_max,
+                stale,
+            },
+        ),
+        10 => advance.prop_map(|ms| Op::Advance { ms }),
+        8 => (item(), tickets(), off())
+            .prop_map(|(item, tickets, off)| Op::Resolve { item, tickets, off }),
+        8 => (item(), tickets()).prop_map(|(item, tickets)| Op::Mark { item, tickets }),
+        6 => (item(), stale()).prop_map(|(item, stale)| Op::Expire { item, stale }),
+        5 => (item(), stale()).prop_map(|(item, stale)| Op::Sweep { item, stale }),
+        6 => (item(), 0..1000usize, off())
+            .prop_map(|(item, ticket, off)| Op::Leave { item, ticket, off }),
+        6 => (item(), 0..1000usize, any::<bool>())
+            .prop_map(|(item, ticket, cancelled)| Op::Complete { item, ticket, cancelled }),
+        2 => (item(), 0..1000usize).prop_map(|(item, ticket)| Op::Reenter { item, ticket }),
+        2 => Just(Op::Replicate),
+        1 => Just(Op::LoseNewest),
+        1 => Just(Op::LoseEverything),
+        1 => prop_oneof![Just(Op::FreshStart), Just(Op::DeclareLoss)],
+        2 => (item(), tickets(), any::<bool>())
+            .prop_map(|(item, tickets, completed)| Op::NoteEnded { item, tickets, completed }),
+        6 => item().prop_map(|item| Op::Snapshot { item }),
+        4 => put(item(), stock(scale), prop::bool::weighted(0.8), scale),
+        2 => (item(), policy(scale), any::<bool>())
+            .prop_map(|(item, policy, outdated)| Op::Policy { item, policy, outdated }),
+        2 => (item(), any::<bool>()).prop_map(|(item, paused)| Op::Pause { item, paused }),
+        1 => item().prop_map(|item| Op::Reset { item }),
+        1 => item().prop_map(|item| Op::Remove { item }),
+        3 => prop::collection::vec(news(), 0..5).prop_map(|news| Op::News { news }),
+        1 => (0..2usize, 0..3usize).prop_map(|(log, step)| Op::Catalogue { log, step }),
+        1 => Just(Op::BeginTerm),
+        2 => (0..super::super::support::PARTITIONS).prop_map(|partition| Op::Ack { partition }),
+        1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
+            .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
+        1 => any::<u32>().prop_map(|entry| Op::Journal { entry }),
+        2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::Notice { who, text }),
+    ]
+}

@@ -1,0 +1,293 @@
+//! A memory store whose calls can be observed and failed.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use daegi_domain::{
+    EndReason, Item, ItemChange, ItemId, ItemUpdate, LivenessPage, Millis, Number, Policy,
+    Settings, UserId,
+};
+use daegi_store::{
+    AdminStore, Admission, AdmissionStore, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry,
+    HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LineCounts, LineSnapshot,
+    LockBackend, MemoryStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome, PutOutcome,
+    ReplayState, ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
+};
+
+/// Observes store calls, by their names in [`Store`].
+pub trait StoreInterceptor: std::fmt::Debug + Send + Sync + 'static {
+    /// Runs before a call. An error prevents the call.
+    fn before(&self, call: &'static str) -> impl Future<Output = Result<()>> + Send;
+
+    /// Runs after a call. An error replaces the reply, although the call took effect.
+    ///
+    /// # Errors
+    /// If the reply is to be lost.
+    fn after(&self, _call: &'static str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Runs before numbers are marked as seen.
+    fn marks(&self, _id: &ItemId, _pages: &[LivenessPage]) {}
+}
+
+/// A memory store with an interceptor.
+#[derive(Debug, Clone)]
+pub struct InterceptedStore<G> {
+    /// The store.
+    pub store: Arc<MemoryStore>,
+    /// The interceptor.
+    pub interceptor: G,
+}
+
+macro_rules! intercept {
+    ($self:ident.$call:ident($($argument:expr),*)) => {{
+        $self.interceptor.before(stringify!($call)).await?;
+        let reply = $self.store.$call($($argument),*).await;
+        $self.interceptor.after(stringify!($call))?;
+        reply
+    }};
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> ItemStore for InterceptedStore<G> {
+    async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
+        intercept!(self.put_item(change, now))
+    }
+
+    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
+        intercept!(self.remove_item(id))
+    }
+
+    async fn apply_item_updates(
+        &self,
+        news: &[ItemUpdate],
+        now: Millis,
+    ) -> Result<Vec<ItemUpdateOutcome>> {
+        intercept!(self.apply_item_updates(news, now))
+    }
+
+    async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
+        intercept!(self.item(id))
+    }
+
+    async fn items(&self) -> Result<Vec<Item>> {
+        intercept!(self.items())
+    }
+
+    async fn item_ids(&self) -> Result<Vec<ItemId>> {
+        intercept!(self.item_ids())
+    }
+
+    async fn set_policy(
+        &self,
+        id: &ItemId,
+        policy: &Policy,
+        rev: u64,
+        now: Millis,
+    ) -> Result<PolicyUpdateOutcome> {
+        intercept!(self.set_policy(id, policy, rev, now))
+    }
+
+    async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
+        intercept!(self.set_paused(id, paused, now))
+    }
+
+    async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
+        intercept!(self.reset(id, now))
+    }
+
+    async fn purge(&self, id: &ItemId) -> Result<()> {
+        intercept!(self.purge(id))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> ReplayStore for InterceptedStore<G> {
+    async fn replay_state(&self, log: &str) -> Result<ReplayState> {
+        intercept!(self.replay_state(log))
+    }
+
+    async fn begin_replay(&self, log: &str) -> Result<()> {
+        intercept!(self.begin_replay(log))
+    }
+
+    async fn complete_replay(&self, log: &str) -> Result<bool> {
+        intercept!(self.complete_replay(log))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> TicketStore for InterceptedStore<G> {
+    async fn join(
+        &self,
+        id: &ItemId,
+        users: &[UserId],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<JoinOutcome>> {
+        intercept!(self.join(id, users, settings, now))
+    }
+
+    async fn snapshot(&self, id: &ItemId, cursor: ChangeCursor) -> Result<Option<LineSnapshot>> {
+        intercept!(self.snapshot(id, cursor))
+    }
+
+    async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()> {
+        self.interceptor.marks(id, pages);
+        intercept!(self.mark_seen(id, pages, now))
+    }
+
+    async fn resolve(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number)],
+        now: Millis,
+    ) -> Result<Vec<TicketState>> {
+        intercept!(self.resolve(id, tickets, now))
+    }
+
+    async fn restore_entry(
+        &self,
+        id: &ItemId,
+        entry: &EntryProof,
+        now: Millis,
+    ) -> Result<TicketState> {
+        intercept!(self.restore_entry(id, entry, now))
+    }
+
+    async fn leave(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        intercept!(self.leave(id, user, number, now))
+    }
+
+    async fn complete(
+        &self,
+        id: &ItemId,
+        user: &UserId,
+        number: Number,
+        reason: EndReason,
+        now: Millis,
+    ) -> Result<EndOutcome> {
+        intercept!(self.complete(id, user, number, reason, now))
+    }
+
+    async fn note_ended(
+        &self,
+        id: &ItemId,
+        tickets: &[(UserId, Number, EndReason)],
+        now: Millis,
+    ) -> Result<bool> {
+        intercept!(self.note_ended(id, tickets, now))
+    }
+
+    async fn counts(&self, ids: &[ItemId]) -> Result<Vec<LineCounts>> {
+        intercept!(self.counts(ids))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> AdmissionStore for InterceptedStore<G> {
+    async fn begin_term(&self, now: Millis) -> Result<Epoch> {
+        intercept!(self.begin_term(now))
+    }
+
+    async fn active_lines_in(&self, partition: u16) -> Result<Vec<ItemId>> {
+        intercept!(self.active_lines_in(partition))
+    }
+
+    async fn admit(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        quota: u32,
+        min_interval: Millis,
+        outbox_max: u64,
+        now: Millis,
+    ) -> Result<Admission> {
+        intercept!(self.admit(epoch, id, quota, min_interval, outbox_max, now))
+    }
+
+    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
+        intercept!(self.expire(epoch, id, now))
+    }
+
+    async fn sweep(&self, epoch: Epoch, id: &ItemId, from: Number, now: Millis) -> Result<Sweep> {
+        intercept!(self.sweep(epoch, id, from, now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> OutboxStore for InterceptedStore<G> {
+    async fn outbox_read(
+        &self,
+        partition: u16,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<OutboxBatch>> {
+        intercept!(self.outbox_read(partition, after, limit))
+    }
+
+    async fn outbox_ack(&self, partition: u16, ids: &[String]) -> Result<()> {
+        intercept!(self.outbox_ack(partition, ids))
+    }
+
+    async fn outbox_len(&self, partition: u16) -> Result<u64> {
+        intercept!(self.outbox_len(partition))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> AdminStore for InterceptedStore<G> {
+    async fn settings(&self) -> Result<Settings> {
+        intercept!(self.settings())
+    }
+
+    async fn set_settings(&self, count: Option<u32>, tick_ms: Option<u32>) -> Result<Settings> {
+        intercept!(self.set_settings(count, tick_ms))
+    }
+
+    async fn copy_settings(&self) -> Result<()> {
+        intercept!(self.copy_settings())
+    }
+
+    async fn declare_loss(&self, now: Millis) -> Result<()> {
+        intercept!(self.declare_loss(now))
+    }
+
+    async fn append_audit(&self, entry: &str) -> Result<()> {
+        intercept!(self.append_audit(entry))
+    }
+
+    async fn read_audit(&self, limit: u32) -> Result<Vec<String>> {
+        intercept!(self.read_audit(limit))
+    }
+
+    async fn put_heartbeat(&self, who: &str, text: &str, now: Millis) -> Result<()> {
+        intercept!(self.put_heartbeat(who, text, now))
+    }
+
+    async fn heartbeats(&self, now: Millis) -> Result<Vec<HeartbeatRecord>> {
+        intercept!(self.heartbeats(now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> Store for InterceptedStore<G> {
+    fn partitions(&self) -> u16 {
+        self.store.partitions()
+    }
+
+    async fn ping(&self) -> Result<()> {
+        intercept!(self.ping())
+    }
+
+    fn lock(&self) -> &dyn LockBackend {
+        self.store.lock()
+    }
+}

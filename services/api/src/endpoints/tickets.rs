@@ -1,0 +1,158 @@
+//! Join, poll and leave, and the public view of a line.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use daegi_domain::{ItemId, UserId};
+use daegi_runtime::Problem;
+use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
+
+use super::{BearerToken, ItemPath, RequestTrace, UserHeader, bearer, user_header};
+use crate::error::{Error, Result};
+use crate::tickets::{TicketService, UnverifiedToken};
+use crate::wire::{Join, Ticket, Wait};
+
+/// `POST …/waiting-queue`
+pub(crate) async fn join(
+    State(service): State<Arc<TicketService>>,
+    RequestTrace(begun): RequestTrace,
+    ItemPath(item): ItemPath,
+    UserHeader(named): UserHeader,
+    BearerToken(token): BearerToken,
+    body: Option<JsonBody<Join>>,
+) -> Result<Response> {
+    let user = resolve_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
+    let (new, ticket) = service.join(&item, user, token.as_deref(), begun.as_ref()).await?;
+    Ok(join_response(new, &ticket))
+}
+
+/// `GET …/waiting-queue/{token}`
+pub(crate) async fn poll(
+    State(service): State<Arc<TicketService>>,
+    presented: UnverifiedToken,
+    QueryParams(wait): QueryParams<Wait>,
+) -> Result<Response> {
+    let (began, wait) = (Instant::now(), wait_duration(&wait)?);
+    let polled = service.poll(presented, wait).await;
+    if wait.is_zero() {
+        service.metrics.poll_seconds.record(began.elapsed());
+    }
+    Ok(ticket_response(&polled?))
+}
+
+/// `DELETE …/waiting-queue/{token}`
+pub(crate) async fn leave(
+    State(service): State<Arc<TicketService>>,
+    RequestTrace(begun): RequestTrace,
+    presented: UnverifiedToken,
+) -> Result<StatusCode> {
+    service.leave(&presented, begun.as_ref()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET …/waiting-queue`
+pub(crate) async fn line(
+    State(service): State<Arc<TicketService>>,
+    ItemPath(item): ItemPath,
+) -> Result<impl IntoResponse> {
+    let line = service.line(&item).await?;
+    Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
+}
+
+/// Fast path: answers polls of cached tickets, and joins whose user is in a header, before the router.
+/// These are nearly all requests. Returns `None` for all others, errors above all, which then take the
+/// handlers above.
+pub(crate) fn fast_path(
+    service: &Arc<TicketService>,
+    head: RequestHead<'_>,
+) -> Option<FastResponse> {
+    let path = head.uri.path().strip_prefix("/api/v1/item/")?;
+    let (item, path) = path.split_once('/')?;
+    let rest = path.strip_prefix("waiting-queue")?;
+    if head.uri.query().is_some() {
+        return None;
+    }
+    // Valid ids and tokens contain no escaped characters, so the raw path equals the router's
+    // decoded path.
+    let item = ItemId::parse(item).ok()?;
+    match (head.method, rest.strip_prefix('/')) {
+        (&Method::GET, Some(token)) => {
+            fast_poll(service, item, token, head.headers).map(FastResponse::Ready)
+        }
+        (&Method::POST, None) if rest.is_empty() => fast_join(service, item, head.headers),
+        _ => None,
+    }
+}
+
+fn fast_poll(
+    service: &TicketService,
+    item: ItemId,
+    token: &str,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    let began = Instant::now();
+    let user = user_header(headers).ok()?.map(str::to_owned);
+    let ticket = service.poll_cached(UnverifiedToken { item, token: token.to_owned(), user })?;
+    service.metrics.poll_seconds.record(began.elapsed());
+    Some(ticket_response(&ticket))
+}
+
+fn fast_join(
+    service: &Arc<TicketService>,
+    item: ItemId,
+    headers: &HeaderMap,
+) -> Option<FastResponse> {
+    let user = UserId::parse(user_header(headers).ok()??).ok()?;
+    let token = bearer(headers).map(str::to_owned);
+    let begun = service.tracer.begin(headers);
+    let service = Arc::clone(service);
+    Some(FastResponse::Pending(Box::pin(async move {
+        let joined = service.join(&item, user, token.as_deref(), begun.as_ref()).await;
+        joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
+    })))
+}
+
+fn resolve_user(header: Option<UserId>, body: Option<UserId>) -> Result<UserId> {
+    match (header, body) {
+        (Some(header), Some(body)) if header != body => {
+            Err(Error::invalid("the user-id header and userId name different people"))
+        }
+        (Some(user), _) | (None, Some(user)) => Ok(user),
+        (None, None) => Err(Error::invalid("who joins? Give a user-id header or userId")),
+    }
+}
+
+fn wait_duration(wait: &Wait) -> Result<Duration> {
+    match wait.wait_ms.unwrap_or(0) {
+        ms @ 0..=Wait::MAX_MS => Ok(Duration::from_millis(ms)),
+        ms => Err(Error::invalid(format!("waitMs is {ms}, at most {} is allowed", Wait::MAX_MS))),
+    }
+}
+
+fn join_response(new: bool, ticket: &Ticket) -> Response {
+    let mut response = ticket_response(ticket);
+    if new {
+        *response.status_mut() = StatusCode::CREATED;
+    }
+    response
+}
+
+/// Builds the response of a ticket. `no-store`, because it is private and changes at any time.
+fn ticket_response(ticket: &Ticket) -> Response {
+    let Ok(body) = ticket.to_json() else { return Problem::internal().into_response() };
+    // Not built from a tuple of parts: that would copy the static header values.
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if ticket.poll_after_ms > 0 {
+        headers.insert(RETRY_AFTER, HeaderValue::from(ticket.poll_after_ms.div_ceil(1000)));
+    }
+    response
+}

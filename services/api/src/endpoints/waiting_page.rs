@@ -1,0 +1,218 @@
+//! The waiting page, its assets, and joining without scripts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{RawQuery, State};
+use axum::http::header::{
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION,
+    REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use daegi_domain::{Branding, ItemId, Language, LineState, UserId};
+use daegi_runtime::http::{Asset, PathParams};
+
+use super::{ItemPath, RequestTrace};
+use crate::error::{Error, Result};
+use crate::tickets::{ItemSummary, TicketService, UnverifiedToken};
+use crate::waiting_page::{self, Page, PageState};
+use crate::wire::PageTexts;
+
+/// The page loads only its own assets; images are embedded as data URLs.
+const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Cookie with the token, for browsers without scripts. Not part of the URL, because URLs are shared,
+/// logged and stored in histories, and the token is all that is needed to use the ticket.
+const TICKET: &str = "daegi-ticket";
+/// Query of the page after a refused join without scripts; the problem code follows.
+const REFUSED: &str = "refused=";
+const COOKIE_SECONDS: u32 = 86_400;
+const CSS: &str = "text/css; charset=utf-8";
+
+/// `GET /wait/{itemId}`
+pub(crate) async fn page(
+    State(service): State<Arc<TicketService>>,
+    PathParams(item): PathParams<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let item = ItemId::parse(&item).ok();
+    let (summary, state) = match &item {
+        Some(item) => find(&service, item, &headers).await,
+        None => (None, PageState::Missing),
+    };
+    let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
+    let state = match (state, refused) {
+        (PageState::Outside, Some(code)) => PageState::Refused(headline(code)),
+        (state, _) => state,
+    };
+    let status = match state {
+        PageState::Missing => StatusCode::NOT_FOUND,
+        PageState::Trouble => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::OK,
+    };
+    let plain = Branding::default();
+    let language = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let page = Page {
+        language: Language::from_accept_language(language.unwrap_or_default()),
+        item: item.as_ref(),
+        name: summary.as_ref().map_or_else(
+            || item.as_ref().map_or("", ItemId::as_str),
+            |summary| summary.name.as_str(),
+        ),
+        look: summary.as_ref().map_or(&plain, |summary| &summary.look),
+        revision: summary.as_ref().map_or("", |summary| summary.page.revision.as_str()),
+        state,
+    };
+    let mut response = (status, page_headers(), page.render()).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3"));
+    }
+    response
+}
+
+/// Returns the summary of an item, and the state of the page for the cookie's ticket.
+async fn find(
+    service: &TicketService,
+    item: &ItemId,
+    headers: &HeaderMap,
+) -> (Option<ItemSummary>, PageState) {
+    let summary = match service.item_summary(item).await {
+        Ok(summary) => summary,
+        Err(Error::ItemNotFound) => return (None, PageState::Missing),
+        Err(_) => return (None, PageState::Trouble),
+    };
+    let held = match presented(item, headers) {
+        Some(presented) => Some(service.poll(presented, Duration::ZERO).await),
+        None => None,
+    };
+    let state = match (held, summary.state) {
+        (Some(Ok(ticket)), _) => PageState::Holds(Box::new(ticket)),
+        (Some(Err(error)), _) if error.is_transient() => PageState::Trouble,
+        (_, LineState::SoldOut) => PageState::SoldOut,
+        (_, LineState::Disabled) => PageState::Closed,
+        _ => PageState::Outside,
+    };
+    (Some(summary), state)
+}
+
+/// `POST /wait/{itemId}`: joins a user whose browser runs no scripts. Not done by `GET`, because link
+/// previews and crawlers send it.
+pub(crate) async fn join(
+    State(service): State<Arc<TicketService>>,
+    RequestTrace(begun): RequestTrace,
+    ItemPath(item): ItemPath,
+    headers: HeaderMap,
+) -> Result<Response> {
+    same_site(&headers)?;
+    let held = presented(&item, &headers);
+    let user = match held.as_ref().and_then(|held| service.verified_user(held)) {
+        Some(user) => user,
+        None => new_user()?,
+    };
+    let token = held.as_ref().map(|held| held.token.as_str());
+    let joined = service.join(&item, user, token, begun.as_ref()).await;
+    let home = match &joined {
+        Ok(_) => format!("/wait/{item}"),
+        Err(error) => format!("/wait/{item}?{REFUSED}{}", error.code()),
+    };
+    let location = [(LOCATION, home), (CACHE_CONTROL, "no-store".to_owned())];
+    let mut response = (StatusCode::SEE_OTHER, location).into_response();
+    if let Ok((_, ticket)) = joined {
+        let cookie = cookie(&item, &ticket.token, &headers);
+        // All characters of tokens and item ids are valid in headers.
+        response
+            .headers_mut()
+            .extend(cookie.parse::<HeaderValue>().map(|cookie| (SET_COOKIE, cookie)));
+    }
+    Ok(response)
+}
+
+/// Returns the headline for the problem code of a refused join. Only known codes are shown, because a
+/// link can contain any.
+fn headline(code: &str) -> &'static str {
+    match code {
+        "LINE_FULL" => "fullHead",
+        "STORE_FULL" => "busyHead",
+        "RATE_LIMITED" => "limitedHead",
+        "UNAVAILABLE" => "troubleHead",
+        _ => "refusedHead",
+    }
+}
+
+/// `GET /wait/{itemId}/look.css`
+pub(crate) async fn look(
+    State(service): State<Arc<TicketService>>,
+    ItemPath(item): ItemPath,
+) -> Result<impl IntoResponse> {
+    let accent = service.item_summary(&item).await?.look.accent;
+    let headers = [(CONTENT_TYPE, CSS), (CACHE_CONTROL, "public, max-age=60")];
+    Ok((headers, accent.map(waiting_page::style_of).unwrap_or_default()))
+}
+
+/// `GET /wait/{itemId}/page.json`: for pages that poll; a stream sends the event `page`.
+pub(crate) async fn texts(
+    State(service): State<Arc<TicketService>>,
+    ItemPath(item): ItemPath,
+) -> Result<impl IntoResponse> {
+    let page = service.item_summary(&item).await?.page;
+    Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(PageTexts::clone(&page))))
+}
+
+/// `GET /wait.js`
+pub(crate) async fn script(RawQuery(query): RawQuery) -> Response {
+    let kind = "text/javascript; charset=utf-8";
+    Asset { kind, text: waiting_page::SCRIPT }
+        .into_response(query.as_deref(), &waiting_page::VERSION)
+}
+
+/// `GET /wait.css`
+pub(crate) async fn style(RawQuery(query): RawQuery) -> Response {
+    Asset { kind: CSS, text: waiting_page::STYLE }
+        .into_response(query.as_deref(), &waiting_page::VERSION)
+}
+
+fn page_headers() -> [(HeaderName, &'static str); 6] {
+    [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_VALUE),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (VARY, "Accept-Language, Cookie"),
+    ]
+}
+
+/// Returns the unverified token of the cookie.
+fn presented(item: &ItemId, headers: &HeaderMap) -> Option<UnverifiedToken> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+    let (_, token) = pairs.find(|(name, _)| name.trim() == TICKET)?;
+    Some(UnverifiedToken { item: item.clone(), token: token.trim().to_owned(), user: None })
+}
+
+fn cookie(item: &ItemId, token: &str, headers: &HeaderMap) -> String {
+    let is_https = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
+    let secure = if is_https { "; Secure" } else { "" };
+    format!(
+        "{TICKET}={token}; Path=/wait/{item}; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Lax{secure}"
+    )
+}
+
+/// Rejects forms of other sites, which could replace the user's ticket. Browsers send
+/// `Sec-Fetch-Site`; other clients have no cookie to protect.
+fn same_site(headers: &HeaderMap) -> Result<()> {
+    match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(Error::invalid("this form is sent by another site")),
+    }
+}
+
+/// Returns a random user id. It cannot be guessed, so no other client can join as this user.
+fn new_user() -> Result<UserId> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| Error::StoreTimeout)?;
+    Ok(UserId::parse(&format!("web-{:032x}", u128::from_be_bytes(bytes)))?)
+}

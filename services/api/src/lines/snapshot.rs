@@ -1,0 +1,254 @@
+//! The cached copy of a line, the exact position of a number in it, and how it is loaded.
+
+use std::sync::Arc;
+
+use daegi_domain::line_rules::line_state;
+use daegi_domain::rate::SpeedEstimate;
+use daegi_domain::{
+    Departed, ItemId, LineState, Millis, Number, Rank, Reclaimed, Settings, line_rules,
+};
+use daegi_store::{ChangeCursor, LineSnapshot};
+use tokio::time::Instant;
+
+use super::handle::LineContext;
+use super::liveness::MarkPages;
+use crate::error::{Error, Result};
+use crate::timeouts::with_store_timeout;
+use crate::wire::PageTexts;
+
+/// A line at one time. Immutable; a refresh replaces it.
+pub(crate) struct CachedLine {
+    /// The store's snapshot. Its lists of changes are drained into `departed` and `reclaimed`.
+    pub(crate) line: LineSnapshot,
+    pub(crate) settings: Settings,
+    pub(crate) state: LineState,
+    /// Speed of the line, if it moves and the speed is known.
+    pub(crate) pace: Option<SpeedEstimate>,
+    /// Tickets that are served before the frontier.
+    pub(super) ahead: u64,
+    /// Departed numbers that still affect positions.
+    pub(super) departed: Arc<Departed>,
+    /// Numbers that were reclaimed after a data loss and wait below the base.
+    pub(super) reclaimed: Arc<Reclaimed>,
+    /// When the store was called. All earlier changes are included.
+    pub(super) loaded_at: Instant,
+    pub(super) pages: Arc<MarkPages>,
+    /// The operator's texts on the waiting page.
+    pub(crate) page: Arc<PageTexts>,
+}
+
+/// What a cached line shows of a number.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// The ticket waits at this position.
+    Waiting { position: u64 },
+    /// The ticket does not wait; only the store knows its state.
+    NotWaiting,
+    /// The number is above the tail: not issued when the line was loaded, which may be a moment ago.
+    NotIssued,
+}
+
+impl CachedLine {
+    /// Looks up a number. The position is exact as of `loaded_at`.
+    pub(super) fn lookup(&self, number: Number) -> Lookup {
+        let (line, rank) = (&self.line, number.rank());
+        if number < line.valid_from || rank < line.frontier {
+            self.lookup_reclaimed(rank)
+        } else if number > line.tail {
+            Lookup::NotIssued
+        } else if self.departed.contains(rank) {
+            Lookup::NotWaiting
+        } else {
+            let position = line_rules::position(self.ahead, line.frontier, &self.departed, rank);
+            Lookup::Waiting { position }
+        }
+    }
+
+    /// Looks up a rank below the frontier. Only reclaimed tickets wait there.
+    fn lookup_reclaimed(&self, rank: Rank) -> Lookup {
+        if self.reclaimed.contains(rank) {
+            let position = self.line.returning + self.reclaimed.count_below(rank) + 1;
+            Lookup::Waiting { position }
+        } else {
+            Lookup::NotWaiting
+        }
+    }
+
+    /// Returns whether a waiting ticket with this number was reclaimed after this copy was loaded.
+    pub(super) fn may_miss_reclaimed(&self, number: Number) -> bool {
+        let line = &self.line;
+        (number <= line.base && !self.reclaimed.contains(number.rank())) || number > line.tail
+    }
+
+    /// Returns the earliest time until a position is admitted: after the ticks that admit all earlier
+    /// positions at full quota. Returns `None` while the line does not move.
+    pub(crate) fn earliest_turn_ms(&self, position: u64) -> Option<u64> {
+        let quota = u64::from(line_rules::quota(&self.line.item, &self.settings));
+        let moves = self.state == LineState::Open && quota > 0;
+        moves.then(|| position.div_ceil(quota.max(1)) * u64::from(self.settings.tick_ms))
+    }
+
+    /// Returns the number of waiting tickets, returning ones included.
+    pub(crate) fn total_waiting(&self) -> u64 {
+        self.line.waiting + self.line.returning
+    }
+
+    /// Returns admissions per second, rounded to two digits.
+    pub(crate) fn per_second(&self, now: Millis) -> f64 {
+        (self.line.rate.per_second(now) * 100.0).round() / 100.0
+    }
+
+    /// Returns whether a waiting client could observe a difference to `other`.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let observable = |cached: &Self| {
+            let line = &cached.line;
+            let fronts = (line.valid_from, line.front, line.frontier);
+            (fronts, line.returning, cached.departed.len(), cached.reclaimed.len(), cached.state)
+        };
+        observable(self) != observable(other) || self.page != other.page
+    }
+}
+
+/// Loads a line from the store incrementally: each change is transferred once.
+///
+/// A line with a long history takes several calls. If one of them fails, the earlier ones keep their
+/// effect, so that a slow store delays the first load but cannot prevent it.
+pub(crate) struct LineLoader {
+    cursor: ChangeCursor,
+    base: Number,
+    departed: Arc<Departed>,
+    reclaimed: Arc<Reclaimed>,
+    pages: Arc<MarkPages>,
+}
+
+/// How much of a line is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything that positions need, in as many calls as necessary.
+    Positions,
+    /// What the public sees, in one call. Positions are not available.
+    Summary,
+}
+
+impl LineLoader {
+    pub(super) fn new() -> Self {
+        Self {
+            cursor: ChangeCursor::default(),
+            base: Number(0),
+            departed: Arc::default(),
+            reclaimed: Arc::default(),
+            pages: Arc::default(),
+        }
+    }
+
+    /// Loads a line that this pod does not cache. Ids of items that do not exist cost few calls.
+    ///
+    /// # Errors
+    /// [`Error::ItemNotFound`] if there is no such item.
+    pub(super) async fn load_first(
+        &mut self,
+        id: &ItemId,
+        context: &LineContext,
+        depth: Depth,
+    ) -> Result<CachedLine> {
+        let loaded = match context.missing_items.rules_out(id).await? {
+            true => None,
+            false => self.load_depth(id, context, depth).await?,
+        };
+        if loaded.is_none() {
+            context.missing_items.insert(id);
+        }
+        loaded.ok_or(Error::ItemNotFound)
+    }
+
+    /// Loads the line. Returns `None` if there is no such item.
+    pub(super) async fn load(
+        &mut self,
+        id: &ItemId,
+        context: &LineContext,
+    ) -> Result<Option<CachedLine>> {
+        self.load_depth(id, context, Depth::Positions).await
+    }
+
+    async fn load_depth(
+        &mut self,
+        id: &ItemId,
+        context: &LineContext,
+        depth: Depth,
+    ) -> Result<Option<CachedLine>> {
+        let settings = context.settings.current().await?;
+        loop {
+            let loaded_at = Instant::now();
+            let snapshot = context.store.snapshot(id, self.cursor);
+            let Some(mut line) = with_store_timeout("snapshot", snapshot).await? else {
+                return Ok(None);
+            };
+            self.apply_changes(&mut line);
+            if !line.more || depth == Depth::Summary {
+                return Ok(Some(self.cached_line(line, settings, loaded_at, context)));
+            }
+        }
+    }
+
+    fn cached_line(
+        &mut self,
+        line: LineSnapshot,
+        settings: Settings,
+        loaded_at: Instant,
+        context: &LineContext,
+    ) -> CachedLine {
+        let now = context.clock.now_ms();
+        self.pages =
+            MarkPages::advanced_to(&self.pages, &self.reclaimed, line.frontier.number(), line.tail);
+        let state = line_state(&line.item, line.front_is_above_base(), &settings, now);
+        CachedLine {
+            state,
+            pace: if state == LineState::Open { line.rate.estimate(now) } else { None },
+            settings,
+            ahead: line.returning + self.reclaimed.len(),
+            departed: Arc::clone(&self.departed),
+            reclaimed: Arc::clone(&self.reclaimed),
+            loaded_at,
+            pages: Arc::clone(&self.pages),
+            page: Arc::new(PageTexts::new(&line.item)),
+            line,
+        }
+    }
+
+    /// Applies the changes of a snapshot. Starts over if the line has another base, or if the store
+    /// has pruned changes that this loader has not received.
+    fn apply_changes(&mut self, line: &mut LineSnapshot) {
+        let received = (line.departed.len() + line.reclaimed.len()) as u64;
+        if line.base != self.base || line.cursor.read - received != self.cursor.read {
+            self.base = line.base;
+            self.departed = Arc::new(Departed::new(line.base.rank()));
+            self.reclaimed = Arc::default();
+        }
+        self.cursor = line.cursor;
+        self.apply_reclaimed(line);
+        let passed = self.departed.count_between(line.base.rank(), line.frontier);
+        if passed == 0 && line.departed.is_empty() {
+            return;
+        }
+        // Cached lines in use share the old set, so this copies it. A snapshot without changes
+        // returns above and copies nothing.
+        let departed = Arc::make_mut(&mut self.departed);
+        for rank in line.departed.drain(..).filter(|rank| *rank > line.base.rank()) {
+            departed.insert(rank);
+        }
+        departed.prune_below(line.frontier);
+    }
+
+    /// Returns early for a line without reclaimed numbers, as nearly every line is.
+    fn apply_reclaimed(&mut self, line: &mut LineSnapshot) {
+        let total = self.reclaimed.len() + line.reclaimed.len() as u64;
+        let changes = line.reclaimed.len() + line.departed.len();
+        if total == 0 || (changes == 0 && self.reclaimed.count_below(line.front) == 0) {
+            return;
+        }
+        let reclaimed = Arc::make_mut(&mut self.reclaimed);
+        line.reclaimed.drain(..).for_each(|(from, to)| reclaimed.insert_range(from, to));
+        line.departed.iter().for_each(|rank| reclaimed.remove(*rank));
+        reclaimed.prune_below(line.front);
+    }
+}

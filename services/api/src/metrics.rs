@@ -1,0 +1,164 @@
+//! Metrics of the api. Handles are created once, so that a poll needs no lookup by name.
+
+use ::metrics::{
+    Counter, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
+use daegi_domain::Status;
+
+use crate::Error;
+use crate::tickets::Transport;
+
+/// Joins, by `result`: `new`, `existing`, `refused` or `failed`.
+pub(crate) const JOINS: &str = "daegi_api_joins_total";
+/// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full` or
+/// `store_full`.
+pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
+/// Tickets returned to clients, by `status`.
+pub(crate) const POLLS: &str = "daegi_api_polls_total";
+/// Duration of polls without `waitMs`, in seconds.
+pub(crate) const POLL_SECONDS: &str = "daegi_api_poll_seconds";
+/// Store calls that failed or timed out, by `call`.
+pub(crate) const STORE_ERRORS: &str = "daegi_api_store_errors_total";
+/// Users per store call of a batch of joins.
+pub(crate) const JOIN_BATCH: &str = "daegi_api_join_batch_people";
+/// Tickets per store call that resolves a batch.
+pub(crate) const ASK_BATCH: &str = "daegi_api_ask_batch_tickets";
+/// Duration of a refresh of a line, in seconds.
+pub(crate) const REFRESH: &str = "daegi_api_refresh_seconds";
+/// Cached lines.
+pub(crate) const LINES: &str = "daegi_api_lines";
+/// Held connections, by `kind`: `events`, `socket` or `long_poll`.
+pub(crate) const STREAMS: &str = "daegi_api_streams";
+/// Held connections that a newer one of the same ticket ended, by `kind`.
+pub(crate) const HELD_SUPERSEDED: &str = "daegi_api_held_superseded_total";
+/// Connections that were not held because the pod has reached its maximum, by `kind`.
+pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
+/// Requests refused because their ticket is older than `DAEGI_TICKET_MAX_AGE`.
+pub(crate) const TOO_OLD: &str = "daegi_api_tickets_too_old_total";
+/// Flushed pages of marks of seen tickets.
+pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
+
+/// Values of the label `status`, in the order of the discriminants.
+const STATUSES: [&str; 7] =
+    ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
+
+/// Values of the label `reason`, in the order of [`refusal_index`].
+const REFUSALS: [&str; 5] = ["item_not_found", "disabled", "sold_out", "line_full", "store_full"];
+
+/// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
+fn refusal_index(error: &Error) -> Option<usize> {
+    match error {
+        Error::ItemNotFound => Some(0),
+        Error::Disabled => Some(1),
+        Error::SoldOut => Some(2),
+        Error::LineFull => Some(3),
+        Error::StoreFull => Some(4),
+        _ => None,
+    }
+}
+
+/// Handles of the metrics that are recorded per request.
+pub(crate) struct Metrics {
+    joined_new: Counter,
+    joined_existing: Counter,
+    join_refused: Counter,
+    join_failed: Counter,
+    refusals: [Counter; 5],
+    polls: [Counter; 7],
+    pub(crate) poll_seconds: Histogram,
+    pub(crate) join_batch: Histogram,
+    pub(crate) ask_batch: Histogram,
+    pub(crate) refresh: Histogram,
+    pub(crate) seen_pages: Counter,
+}
+
+/// Registers the HELP texts of all metrics.
+fn describe() {
+    for (name, help) in [
+        (JOINS, "Joins, by result"),
+        (JOINS_REFUSED, "Refused joins, by reason"),
+        (POLLS, "Tickets returned to clients, by status"),
+        (STORE_ERRORS, "Store calls that failed or timed out, by call"),
+        (HELD_SUPERSEDED, "Held connections that a newer one of the same ticket ended, by kind"),
+        (HELD_REFUSED, "Connections not held because the pod is at its limit, by kind"),
+        (TOO_OLD, "Requests refused because their ticket is past its maximum age"),
+        (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
+    ] {
+        describe_counter!(name, Unit::Count, help);
+    }
+    describe_gauge!(LINES, Unit::Count, "Cached lines");
+    describe_gauge!(STREAMS, Unit::Count, "Held connections, by kind");
+    describe_histogram!(POLL_SECONDS, Unit::Seconds, "Duration of polls without waitMs");
+    describe_histogram!(REFRESH, Unit::Seconds, "Duration of refreshes of a line");
+    describe_histogram!(JOIN_BATCH, Unit::Count, "Users per store call that joins a batch");
+    describe_histogram!(ASK_BATCH, Unit::Count, "Tickets per store call that resolves a batch");
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        describe();
+        // Registered at start, so that 0 differs from no data.
+        for kind in Transport::LABELS {
+            gauge!(STREAMS, "kind" => kind).increment(0);
+            counter!(HELD_SUPERSEDED, "kind" => kind).increment(0);
+            counter!(HELD_REFUSED, "kind" => kind).increment(0);
+        }
+        counter!(TOO_OLD).increment(0);
+        Self {
+            joined_new: counter!(JOINS, "result" => "new"),
+            joined_existing: counter!(JOINS, "result" => "existing"),
+            join_refused: counter!(JOINS, "result" => "refused"),
+            join_failed: counter!(JOINS, "result" => "failed"),
+            refusals: REFUSALS.map(|reason| counter!(JOINS_REFUSED, "reason" => reason)),
+            polls: STATUSES.map(|status| counter!(POLLS, "status" => status)),
+            poll_seconds: histogram!(POLL_SECONDS),
+            join_batch: histogram!(JOIN_BATCH),
+            ask_batch: histogram!(ASK_BATCH),
+            refresh: histogram!(REFRESH),
+            seen_pages: counter!(SEEN_PAGES),
+        }
+    }
+
+    pub(crate) fn polled(&self, status: Status) {
+        self.polls[status as usize].increment(1);
+    }
+
+    /// Records the outcome of a join: whether the ticket is new, or the error.
+    pub(crate) fn joined(&self, outcome: Result<bool, &Error>) {
+        let counter = match outcome {
+            Ok(true) => &self.joined_new,
+            Ok(false) => &self.joined_existing,
+            Err(error) => match refusal_index(error) {
+                Some(reason) => {
+                    self.refusals[reason].increment(1);
+                    &self.join_refused
+                }
+                None => &self.join_failed,
+            },
+        };
+        counter.increment(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_is_counted_under_its_own_label() {
+        let all = [
+            Status::Waiting,
+            Status::Enterable,
+            Status::Expired,
+            Status::Completed,
+            Status::Left,
+            Status::Abandoned,
+            Status::Replaced,
+        ];
+        for status in all {
+            let name = serde_json::to_value(status).unwrap();
+            assert_eq!(name, STATUSES[status as usize]);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+use daegi_domain::{ItemId, UserId};
+use daegi_runtime::Code;
+use schemars::json_schema;
+
+use super::{Parameter, ResponseSpec, Route, schema_of};
+use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
+use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
+
+const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
+const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
+const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
+const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const WAIT_PAGE: &str = "/wait/{itemId}";
+const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
+const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
+
+const ITEM: Parameter = Parameter {
+    name: "itemId",
+    location: "path",
+    required: true,
+    description: "The item.",
+    schema: schema_of::<ItemId>,
+};
+const TOKEN: Parameter = Parameter {
+    name: "token",
+    location: "path",
+    required: true,
+    description: "The ticket's token, or `me`: then it is taken from `Authorization: Bearer <token>`.",
+    schema: schema_of::<String>,
+};
+const USER: Parameter = Parameter {
+    name: "user-id",
+    location: "header",
+    required: false,
+    description: "The user. A join needs it here or in the body; with a token it must equal the token's user.",
+    schema: schema_of::<UserId>,
+};
+const WAIT: Parameter = Parameter {
+    name: "waitMs",
+    location: "query",
+    required: false,
+    description: "How long the response may be delayed until status, position or line state change. It is sent earlier if the pod has too many long polls or a newer connection of the ticket replaces this one.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
+};
+const LAST_EVENT: Parameter = Parameter {
+    name: "Last-Event-ID",
+    location: "header",
+    required: false,
+    description: "The id of the last received event, which is not sent again.",
+    schema: schema_of::<String>,
+};
+
+const PAGE: Parameter = Parameter {
+    name: "page",
+    location: "query",
+    required: false,
+    description: "The `revision` of the waiting page's texts that the client shows. The stream sends an event named `page` with the JSON of `/wait/{itemId}/page.json` whenever the texts differ. Without it no such event is sent.",
+    schema: schema_of::<String>,
+};
+
+const RETRY_AFTER: &[(&str, &str)] =
+    &[("Retry-After", "Seconds until the next poll; only while waiting.")];
+const ANY_TICKET: [Code; 6] = [
+    Code::InvalidRequest,
+    Code::InvalidToken,
+    Code::TokenMismatch,
+    Code::ItemNotFound,
+    Code::LineRestarted,
+    Code::Unavailable,
+];
+
+/// Returns all routes, in the order in which the docs page shows them.
+pub(crate) fn routes() -> Vec<Route> {
+    let clients = [join(), poll(), events(), socket(), leave(), line()];
+    let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
+    let reading = [jwks(), document(), docs(), style()];
+    clients.into_iter().chain([verify(), complete()]).chain(page).chain(reading).collect()
+}
+
+fn join() -> Route {
+    Route::new(("post", LINE), ("join", "Join the line"), tickets::join)
+        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it.")
+        .with_parameters([ITEM, USER])
+        .with_body::<Join>(false)
+        .with_response(ticket(201, "A new ticket."))
+        .with_response(ticket(200, "The user's existing ticket."))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
+        .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
+}
+
+fn poll() -> Route {
+    Route::new(("get", TICKET), ("poll", "Poll a ticket"), tickets::poll)
+        .with_description("Poll again after `pollAfterMs`, or delay the response with `waitMs`. A poll also marks the user as present, and after a data loss it restores the ticket at its position: until then the response may be 503, and the line is `RECOVERING`.")
+        .with_parameters([ITEM, TOKEN, WAIT, USER])
+        .with_response(ticket(200, "The ticket as it is now."))
+        .with_problems(ANY_TICKET)
+}
+
+fn events() -> Route {
+    Route::new(("get", EVENTS), ("events", "Follow a ticket as server-sent events"), streams::events)
+        .with_description("Events named `ticket` whose data is the JSON of a poll: the first immediately, then on every change. A comment is sent every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: reconnect then, the position is kept. A stream that cannot continue ends with an event named `problem`, whose data is the problem that a poll would return (`LINE_RESTARTED`, `ITEM_NOT_FOUND`), or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
+        .with_parameters([ITEM, TOKEN, LAST_EVENT, PAGE, USER])
+        .with_response(media("The stream.", "text/event-stream"))
+        .with_problems(ANY_TICKET)
+}
+
+fn socket() -> Route {
+    Route::new(("get", SOCKET), ("socket", "Follow a ticket over a WebSocket"), streams::socket)
+        .with_description("Text messages with the JSON of a poll: the first immediately, then on every change. The server closes with 1000 after a final status, with 1012 and the reason `retry=<ms>` when the pod restarts, and with 1008 and the code of a problem when the stream cannot continue, or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec { status: 101, description: "The socket.", content: None, headers: &[] })
+        .with_problems(ANY_TICKET)
+}
+
+fn leave() -> Route {
+    Route::new(("delete", TICKET), ("leave", "Leave the line"), tickets::leave)
+        .with_description("Ends the ticket or the entry. Idempotent.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec {
+            status: 204,
+            description: "Left.",
+            content: None,
+            headers: &[],
+        })
+        .with_problems([
+            Code::InvalidRequest,
+            Code::InvalidToken,
+            Code::TokenMismatch,
+            Code::Unavailable,
+        ])
+}
+
+fn line() -> Route {
+    Route::new(("get", LINE), ("line", "Get a line"), tickets::line)
+        .with_parameters([ITEM])
+        .with_response(json(200, "The line.", schema_of::<Line>))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn verify() -> Route {
+    Route::new(("post", VERIFY), ("verify", "Check an entry"), entry::verify)
+        .internal()
+        .with_description("Whether a token or a pass belongs to a live entry. A pass can be verified offline against the published keys; this call also detects entries that have ended.")
+        .with_parameters([ITEM])
+        .with_body::<TokenOrPass>(true)
+        .with_response(json(200, "The verdict.", schema_of::<Verdict>))
+        .with_problems([Code::InvalidRequest, Code::PayloadTooLarge])
+        .with_problems([Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn complete() -> Route {
+    Route::new(("post", COMPLETE), ("complete", "Complete an entry"), entry::complete)
+        .internal()
+        .with_description("The order was placed: ends the entry of a token or a pass, so that the next user can be admitted. The entry of an expired pass has already ended: nothing is released.")
+        .with_parameters([ITEM])
+        .with_body::<TokenOrPass>(true)
+        .with_response(json(200, "Whether this call ended it.", schema_of::<Completed>))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn wait_page() -> Route {
+    let html = Some(("text/html", None));
+    Route::new(("get", WAIT_PAGE), ("waitPage", "The waiting page"), waiting_page::page)
+        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In Korean and English, by `Accept-Language`.")
+        .with_parameters([ITEM])
+        .with_response(media("The page.", "text/html"))
+        .with_response(ResponseSpec { status: 404, description: "A page that reports the missing item.", content: html, headers: &[] })
+        .with_response(ResponseSpec { status: 503, description: "The page, which retries automatically.", content: html, headers: &[] })
+}
+
+fn wait_join() -> Route {
+    Route::new(("post", WAIT_PAGE), ("waitJoin", "Join without scripts"), waiting_page::join)
+        .with_description("The target of the page's form in browsers without scripts: the token is stored in a cookie, and the page shows the position.")
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec { status: 303, description: "Back to the page.", content: None, headers: &[] })
+        .with_problems([Code::InvalidRequest])
+}
+
+fn wait_look() -> Route {
+    let path = "/wait/{itemId}/look.css";
+    Route::new(("get", path), ("waitLook", "The item's own colours"), waiting_page::look)
+        .with_parameters([ITEM])
+        .with_response(media("A style sheet.", "text/css"))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_texts() -> Route {
+    let path = "/wait/{itemId}/page.json";
+    Route::new(("get", path), ("waitTexts", "The operator's texts on the page"), waiting_page::texts)
+        .with_description("For pages that poll. A stream that was opened with `page` sends the same JSON as an event named `page`.")
+        .with_parameters([ITEM])
+        .with_response(json(200, "The texts.", schema_of::<PageTexts>))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_script() -> Route {
+    Route::new(("get", "/wait.js"), ("waitScript", "The script of the page"), waiting_page::script)
+        .with_response(media("A script.", "text/javascript"))
+}
+
+fn wait_style() -> Route {
+    Route::new(("get", "/wait.css"), ("waitStyle", "The style of the page"), waiting_page::style)
+        .with_response(media("A style sheet.", "text/css"))
+}
+
+fn jwks() -> Route {
+    let keys =
+        || json(200, "A JSON Web Key Set (RFC 7517).", |_| json_schema!({ "type": "object" }));
+    Route::new(("get", "/.well-known/jwks.json"), ("jwks", "The public keys of passes"), docs::jwks)
+        .with_response(keys())
+}
+
+fn document() -> Route {
+    let description = "An OpenAPI 3.1 document.";
+    Route::new(("get", "/openapi.json"), ("openapi", "This specification"), docs::document)
+        .with_response(json(200, description, |_| json_schema!({ "type": "object" })))
+}
+
+fn docs() -> Route {
+    Route::new(("get", "/docs"), ("docs", "This specification, to read"), docs::docs)
+        .with_response(media("A page.", "text/html"))
+}
+
+fn style() -> Route {
+    Route::new(("get", "/docs.css"), ("docsStyle", "The style of that page"), docs::style)
+        .with_response(media("A style sheet.", "text/css"))
+}
+
+fn ticket(status: u16, description: &'static str) -> ResponseSpec {
+    ResponseSpec { headers: RETRY_AFTER, ..json(status, description, schema_of::<Ticket>) }
+}
+
+fn json(status: u16, description: &'static str, schema: super::SchemaOf) -> ResponseSpec {
+    ResponseSpec {
+        status,
+        description,
+        content: Some(("application/json", Some(schema))),
+        headers: &[],
+    }
+}
+
+fn media(description: &'static str, media: &'static str) -> ResponseSpec {
+    ResponseSpec { status: 200, description, content: Some((media, None)), headers: &[] }
+}

@@ -1,0 +1,88 @@
+//! The use cases of a pod: what a client or a service can request for a ticket.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `tickets/join.rs` | join, leave, complete |
+//! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
+//! | `tickets/subscription.rs` | streams: the events of one ticket |
+//! | `tickets/entry.rs` | verify, for order services |
+//! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
+
+mod connections;
+mod entry;
+mod join;
+mod poll;
+mod subscription;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use daegi_domain::{ItemId, PassKeys, TicketKeys};
+use daegi_runtime::{Clock, Shutdown, Tracer};
+use daegi_store::SharedStore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::connections::ConnectionLimiter;
+use crate::app::ApiDeps;
+use crate::lines::LineRegistry;
+use crate::metrics::Metrics;
+
+pub(crate) use self::connections::Transport;
+pub(crate) use self::entry::Credential;
+pub(crate) use self::poll::ItemSummary;
+pub(crate) use self::subscription::{StreamEvent, Subscription};
+
+/// The dependencies of all use cases.
+pub(crate) struct TicketService {
+    pub(crate) lines: LineRegistry,
+    pub(crate) store: SharedStore,
+    pub(crate) clock: Clock,
+    pub(crate) pass_keys: PassKeys,
+    /// The JSON of the public keys, which guards fetch.
+    pub(crate) jwks: Bytes,
+    ticket_keys: TicketKeys,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tracer: Tracer,
+    connections: ConnectionLimiter,
+    /// Shutdown waits for the holders of its tokens.
+    tracker: TaskTracker,
+    /// Cancelled when listeners close; long polls and streams end then.
+    stop: CancellationToken,
+}
+
+/// A token as the client sent it.
+#[derive(Debug, Clone)]
+pub(crate) struct UnverifiedToken {
+    /// The item of the request.
+    pub(crate) item: ItemId,
+    pub(crate) token: String,
+    /// The value of the `user-id` header, if present.
+    pub(crate) user: Option<String>,
+}
+
+impl TicketService {
+    pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
+        let metrics = Arc::new(Metrics::new());
+        let lines = LineRegistry::new(
+            Arc::clone(&deps.store),
+            deps.clock.clone(),
+            Arc::clone(&metrics),
+            deps.limits.cached_lines,
+            shutdown,
+        );
+        Self {
+            lines,
+            store: deps.store,
+            clock: deps.clock,
+            jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),
+            pass_keys: deps.pass_keys,
+            ticket_keys: deps.ticket_keys,
+            metrics,
+            tracer: deps.tracer,
+            connections: ConnectionLimiter::new(&deps.limits),
+            tracker: shutdown.tracker().clone(),
+            stop: shutdown.token().clone(),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use daegi_domain::{Eta, Language};
+
+/// The texts of one language.
+pub(super) struct Messages {
+    messages: HashMap<String, String>,
+    json: String,
+}
+
+static ENGLISH: LazyLock<Messages> =
+    LazyLock::new(|| Messages::read(include_str!("../../../../web/wait/i18n/en.json")));
+static KOREAN: LazyLock<Messages> =
+    LazyLock::new(|| Messages::read(include_str!("../../../../web/wait/i18n/ko.json")));
+
+/// Returns the texts of a language.
+pub(super) fn messages(language: Language) -> &'static Messages {
+    match language {
+        Language::English => &ENGLISH,
+        Language::Korean => &KOREAN,
+    }
+}
+
+impl Messages {
+    /// Parses an embedded file; a test covers all of them.
+    fn read(json: &str) -> Self {
+        let messages: HashMap<String, String> = serde_json::from_str(json).unwrap_or_default();
+        let lines = json.lines().map(str::trim).collect::<String>();
+        // `<` could end the script element that contains the JSON.
+        Self { messages, json: lines.replace('<', "\\u003c") }
+    }
+
+    pub(super) fn get(&self, key: &str) -> &str {
+        self.messages.get(key).map_or("", String::as_str)
+    }
+
+    /// Returns all texts as JSON that is safe in a script element.
+    pub(super) fn for_script(&self) -> &str {
+        &self.json
+    }
+
+    /// Formats an ETA as a range. Must match `formatEta` of the script.
+    pub(super) fn eta(&self, eta: Option<Eta>) -> String {
+        let Some(Eta { p50, p90 }) = eta else {
+            return self.get("etaUnknown").to_owned();
+        };
+        if p90 < 60 {
+            return self.get("etaSoon").to_owned();
+        }
+        let range = |unit: u64| (((p50 + unit / 2) / unit).max(1), p90.div_ceil(unit));
+        let (minutes, hours) = (range(60), range(3600));
+        let (key, (a, b)) = match (minutes, hours) {
+            ((_, ..=1), _) => ("etaMinute", minutes),
+            ((a, b @ ..=90), _) if a < b => ("etaMinutesRange", minutes),
+            ((_, ..=90), _) => ("etaMinutes", minutes),
+            (_, (a, b)) if a < b => ("etaHoursRange", hours),
+            (_, (_, 1)) => ("etaHour", hours),
+            _ => ("etaHours", hours),
+        };
+        self.get(key).replace("{a}", &a.to_string()).replace("{b}", &b.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn both_languages_have_the_same_keys() {
+        let keys = |language: Language| -> BTreeSet<&String> {
+            messages(language).messages.keys().collect()
+        };
+        assert!(keys(Language::English).len() > 40);
+        assert_eq!(keys(Language::English), keys(Language::Korean));
+    }
+
+    #[test]
+    fn an_eta_is_formatted_as_a_range() {
+        let eta = |p50, p90| messages(Language::English).eta(Some(Eta { p50, p90 }));
+        assert_eq!(eta(10, 40), "Less than a minute");
+        assert_eq!(eta(50, 60), "About a minute");
+        assert_eq!(eta(170, 290), "3–5 minutes");
+        assert_eq!(eta(298, 300), "About 5 minutes");
+        assert_eq!(eta(5_000, 9_000), "1–3 hours");
+        assert_eq!(messages(Language::Korean).eta(None), "계산 중");
+    }
+}

@@ -1,0 +1,333 @@
+//! The operations of the admin API. Router and OpenAPI document are built from this list.
+
+use std::sync::Arc;
+
+use daegi_domain::{ItemId, LineState, Policy};
+use daegi_runtime::Code;
+use daegi_runtime::openapi::{Document, Operation, Parameter, ResponseSpec, schema_of};
+use schemars::json_schema;
+use serde_json::{Value, json};
+
+use super::audit::AuditPage;
+use super::counts::TokenCounts;
+use super::items::Items;
+use super::leader::LeaderView;
+use super::lines::{LineDetail, LineHistory};
+use super::overview::{self, Overview, Sort};
+use super::recovery::Declared;
+use super::requests::{CreateItem, ReplaceItem, UpdateItem};
+use super::settings::{Quota, Tick};
+use super::view::ItemView;
+use super::{AdminState, audit, counts, items, leader, lines, policy, recovery, settings};
+
+type AdminOperation = Operation<Arc<AdminState>>;
+
+const ITEM: Parameter = Parameter {
+    name: "itemId",
+    location: "path",
+    required: true,
+    description: "The item.",
+    schema: |_| json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._~-]{1,64}$" }),
+};
+const OPERATOR: Parameter = Parameter {
+    name: "X-Operator",
+    location: "header",
+    required: false,
+    description: "The name of the operator, for the audit log; percent-encoded where it is not ASCII. It is cut after 64 characters.",
+    schema: schema_of::<String>,
+};
+const QUOTA: Parameter = Parameter {
+    name: "tokenCountToMove",
+    location: "query",
+    required: false,
+    description: "Instead of the body.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 0 }),
+};
+const COUNTED_ITEM: Parameter = Parameter {
+    name: "itemId",
+    location: "query",
+    required: false,
+    description: "Repeated: only these items, in this order.",
+    schema: schema_of::<ItemId>,
+};
+const AUDITED_ITEM: Parameter =
+    Parameter { description: "Only changes of this item.", ..COUNTED_ITEM };
+const AUDIT_LIMIT: Parameter = Parameter {
+    name: "limit",
+    location: "query",
+    required: false,
+    description: "Maximum number of entries in the response.",
+    schema: |_| {
+        json_schema!({
+            "type": "integer", "minimum": 0, "maximum": u32::MAX, "default": audit::DEFAULT_LIMIT
+        })
+    },
+};
+const SEARCH: Parameter = Parameter {
+    name: "search",
+    location: "query",
+    required: false,
+    description: "Only lines whose id or name contains this.",
+    schema: schema_of::<String>,
+};
+const STATE: Parameter = Parameter {
+    name: "state",
+    description: "Only lines in this state.",
+    schema: schema_of::<LineState>,
+    ..SEARCH
+};
+const SORT: Parameter = Parameter {
+    name: "sort",
+    description: "The order of the lines.",
+    schema: schema_of::<Sort>,
+    ..SEARCH
+};
+const OFFSET: Parameter = Parameter {
+    name: "offset",
+    description: "Lines to skip.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 0 }),
+    ..SEARCH
+};
+const LINE_LIMIT: Parameter = Parameter {
+    name: "limit",
+    description: "Maximum number of lines in the response.",
+    schema: |_| {
+        let (default, max) = overview::LIMITS;
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": max, "default": default })
+    },
+    ..SEARCH
+};
+
+/// The path of the admin API that the paths below are relative to.
+pub(super) const BASE: &str = "/internal/admin/v1";
+
+/// Every operation, in the order of the document.
+pub(super) fn operations() -> Vec<AdminOperation> {
+    let queue = [quota(), set_quota(), tick(), set_tick(), token_count()];
+    let item = [list(), create(), one(), replace(), remove(), manually(), set_policy()];
+    let line = [pause(), resume(), reset(), line_now(), line_history()];
+    let fleet = [declare_loss(), leader(), overview(), audit()];
+    queue.into_iter().chain(item).chain(line).chain(fleet).collect()
+}
+
+/// Generates the OpenAPI document.
+pub(super) fn document() -> Value {
+    let document = Document {
+        info: json!({
+            "title": "daegi, for operators",
+            "version": "1",
+            "description": "Served by every scheduler, leader or not. Changes are in force for all replicas.",
+        }),
+        servers: json!([{ "url": BASE }]),
+        security: json!([{ "adminToken": [] }]),
+        security_schemes: json!({ "adminToken": { "type": "http", "scheme": "bearer" } }),
+        problems: vec![Code::Unauthorized, Code::Unavailable],
+        has_default_problem: true,
+        ..Document::default()
+    };
+    document.generate(&operations())
+}
+
+fn quota() -> AdminOperation {
+    let id = ("quota", "Admissions per tick and line.");
+    Operation::new(("get", "/waiting-queue/token-count-to-move"), id, settings::quota)
+        .with_response(ResponseSpec::json::<Quota>(200, "The quota."))
+}
+
+fn set_quota() -> AdminOperation {
+    let id = ("setQuota", "Sets the quota; 0 pauses all lines.");
+    change(("put", "/waiting-queue/token-count-to-move"), id, settings::set_quota)
+        .with_description("In the body, in the query, or in both if they agree.")
+        .with_parameters([QUOTA])
+        .with_body::<Quota>(false)
+        .with_example(json!({ "tokenCountToMove": 10 }))
+        .with_response(ResponseSpec::json::<Quota>(200, "The quota that applies now."))
+        .with_problems(BODY_PROBLEMS)
+}
+
+fn tick() -> AdminOperation {
+    Operation::new(("get", "/waiting-queue/tick-ms"), ("tick", "Length of a tick."), settings::tick)
+        .with_response(ResponseSpec::json::<Tick>(200, "The length."))
+}
+
+fn set_tick() -> AdminOperation {
+    let id = ("setTick", "Sets the length of a tick.");
+    change(("put", "/waiting-queue/tick-ms"), id, settings::set_tick)
+        .with_body::<Tick>(true)
+        .with_example(json!({ "tickMs": 1000 }))
+        .with_response(ResponseSpec::json::<Tick>(200, "The length that applies now."))
+        .with_problems(BODY_PROBLEMS)
+}
+
+fn token_count() -> AdminOperation {
+    let id = ("tokenCount", "Numbers of waiting tickets and entries.");
+    Operation::new(("get", "/waiting-queue/token-count"), id, counts::show)
+        .with_parameters([COUNTED_ITEM])
+        .with_response(ResponseSpec::json::<TokenCounts>(200, "The counts."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn list() -> AdminOperation {
+    Operation::new(("get", "/waiting-item"), ("items", "All items."), items::list)
+        .with_response(ResponseSpec::json::<Items>(200, "Sorted by id."))
+}
+
+fn create() -> AdminOperation {
+    let id = ("createItem", "Creates an item that does not exist.");
+    change(("post", "/waiting-item"), id, items::create)
+        .with_body::<CreateItem>(true)
+        .with_example(json!({ "itemId": "concert", "itemName": "Friday 8 pm", "remainCount": 500 }))
+        .with_response(item_response(201, "The item."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
+}
+
+fn one() -> AdminOperation {
+    Operation::new(("get", "/waiting-item/{itemId}"), ("item", "One item."), items::one)
+        .with_parameters([ITEM])
+        .with_response(item_response(200, "The item."))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn replace() -> AdminOperation {
+    let id = ("replaceItem", "Creates an item or replaces it completely.");
+    change(("put", "/waiting-item/{itemId}"), id, items::replace)
+        .with_parameters([ITEM])
+        .with_body::<ReplaceItem>(true)
+        .with_example(update_example())
+        .with_response(item_response(200, "The item; 201 if it is new."))
+        .with_response(item_response(201, "The item, which did not exist before."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
+}
+
+fn remove() -> AdminOperation {
+    let id = ("removeItem", "Removes an item and ends its line.");
+    change(("delete", "/waiting-item/{itemId}"), id, items::remove)
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::empty(204, "Removed."))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn manually() -> AdminOperation {
+    let id = ("updateItem", "Does what a product event does; keeps the policy.");
+    change(("post", "/waiting-item/{itemId}/manually"), id, items::manually)
+        .with_parameters([ITEM])
+        .with_body::<UpdateItem>(true)
+        .with_example(update_example())
+        .with_response(item_response(200, "The item."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
+}
+
+fn set_policy() -> AdminOperation {
+    let id = ("setPolicy", "Changes the named rules; null restores the default (RFC 7396).");
+    change(("patch", "/waiting-item/{itemId}/policy"), id, policy::patch)
+        .with_parameters([ITEM])
+        .with_body::<Policy>(true)
+        .with_example(json!({ "maxActive": 200, "passTtlSeconds": 300 }))
+        .with_response(item_response(200, "The item."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::ItemNotFound, Code::Conflict])
+}
+
+fn pause() -> AdminOperation {
+    let id = ("pause", "Stops admission.");
+    line_change(("post", "/waiting-item/{itemId}/pause"), id, items::pause)
+}
+
+fn resume() -> AdminOperation {
+    let id = ("resume", "Continues admission.");
+    line_change(("post", "/waiting-item/{itemId}/resume"), id, items::resume)
+}
+
+fn reset() -> AdminOperation {
+    let id = ("reset", "Ends all waiting tickets and restarts the line.");
+    line_change(("post", "/waiting-item/{itemId}/reset"), id, items::reset)
+}
+
+fn line_now() -> AdminOperation {
+    let id = ("line", "The current figures of a line.");
+    Operation::new(("get", "/waiting-item/{itemId}/line"), id, lines::now)
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::json::<LineDetail>(200, "The figures."))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn line_history() -> AdminOperation {
+    let id = ("history", "A line over the last half hour, as far as this replica has samples.");
+    let description = "One list per figure, oldest first; `at` in unix milliseconds.";
+    Operation::new(("get", "/waiting-item/{itemId}/history"), id, lines::history)
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::json::<LineHistory>(200, description))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn declare_loss() -> AdminOperation {
+    let id = ("declareLoss", "Declares that the store lost data.");
+    change(("post", "/recovery/declare-loss"), id, recovery::declare_loss)
+        .with_description("For 50 minutes, users who present a ticket of an earlier generation get their number back.")
+        .with_response(ResponseSpec::json::<Declared>(200, "Declared in every partition."))
+}
+
+fn leader() -> AdminOperation {
+    Operation::new(("get", "/leader"), ("leader", "The leader, and this replica."), leader::show)
+        .with_response(ResponseSpec::json::<LeaderView>(200, "As this replica sees it."))
+}
+
+fn overview() -> AdminOperation {
+    let id = ("overview", "All lines, processes and the latest events.");
+    Operation::new(("get", "/overview"), id, overview::show)
+        .with_parameters([SEARCH, STATE, SORT, OFFSET, LINE_LIMIT])
+        .with_response(ResponseSpec::json::<Overview>(200, "One page of lines, and totals of all."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn audit() -> AdminOperation {
+    let id = ("audit", "The latest thousand changes by operators, newest first.");
+    Operation::new(("get", "/audit"), id, audit::show)
+        .with_parameters([AUDITED_ITEM, AUDIT_LIMIT])
+        .with_response(ResponseSpec::json::<AuditPage>(200, "The audit log."))
+        .with_problems([Code::InvalidRequest])
+}
+
+const ITEM_PROBLEMS: [Code; 2] = [Code::InvalidRequest, Code::ItemNotFound];
+const BODY_PROBLEMS: [Code; 3] =
+    [Code::InvalidRequest, Code::PayloadTooLarge, Code::UnsupportedMediaType];
+
+/// A call that changes something, and so may name the operator.
+fn change<H, T>(
+    route: (&'static str, &'static str),
+    id: (&'static str, &'static str),
+    handler: H,
+) -> AdminOperation
+where
+    H: axum::handler::Handler<T, Arc<AdminState>>,
+    T: 'static,
+{
+    Operation::new(route, id, handler).with_parameters([OPERATOR])
+}
+
+/// A change of a line, which has no body and returns the item.
+fn line_change<H, T>(
+    route: (&'static str, &'static str),
+    id: (&'static str, &'static str),
+    handler: H,
+) -> AdminOperation
+where
+    H: axum::handler::Handler<T, Arc<AdminState>>,
+    T: 'static,
+{
+    change(route, id, handler)
+        .with_parameters([ITEM])
+        .with_response(item_response(200, "The item."))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn item_response(status: u16, description: &'static str) -> ResponseSpec {
+    ResponseSpec::json::<ItemView>(status, description)
+}
+
+fn update_example() -> Value {
+    json!({ "itemName": "Friday 8 pm", "remainCount": 500, "waitingQueueEnabled": true })
+}

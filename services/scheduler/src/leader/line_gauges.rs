@@ -1,0 +1,79 @@
+//! The gauges of lines. Only the leader sets them, so that sums over the fleet are correct.
+
+use std::collections::HashSet;
+
+use ::metrics::gauge;
+use daegi_domain::ItemId;
+use daegi_store::{Result, SharedStore};
+
+use crate::{TickReport, metrics};
+
+/// The gauges of one term.
+#[derive(Debug)]
+pub(super) struct LineGauges {
+    store: SharedStore,
+    /// Items whose gauges may differ from 0.
+    published: HashSet<ItemId>,
+}
+
+impl LineGauges {
+    pub(super) fn new(store: SharedStore) -> Self {
+        Self { store, published: HashSet::new() }
+    }
+
+    /// Sets the gauges after a tick. If the store is unavailable they keep their values; the tick logs
+    /// the outage.
+    pub(super) async fn update(&mut self, report: &TickReport) {
+        gauge!(metrics::ACTIVE_LINES).set(report.lines.len() as f64);
+        gauge!(metrics::RECOVERING_LINES).set(report.recovering);
+        gauge!(metrics::HELD_LINES).set(report.outbox_full);
+        if let Err(error) = self.try_update(report).await {
+            tracing::debug!(%error, "line gauges not updated");
+        }
+    }
+
+    /// Sets all gauges to 0 at the end of the term; the next leader sets them.
+    pub(super) fn clear(&mut self) {
+        self.published.drain().for_each(|item| clear_line(&item));
+        gauge!(metrics::RECOVERING_LINES).set(0);
+        gauge!(metrics::HELD_LINES).set(0);
+        gauge!(metrics::ACTIVE_LINES).set(0);
+        gauge!(metrics::OUTBOX).set(0);
+    }
+
+    async fn try_update(&mut self, report: &TickReport) -> Result<()> {
+        let active: HashSet<_> = report.lines.iter().cloned().collect();
+        self.published.difference(&active).for_each(clear_line);
+        self.published = active;
+        for item in &self.published {
+            let open = f64::from(u8::from(report.open.contains(item)));
+            gauge!(metrics::OPEN, "item" => item.to_string()).set(open);
+        }
+        let counts = self.store.counts(&report.lines).await?;
+        for line in &counts {
+            set_line(&line.item, line.waiting + line.returning, line.entered);
+        }
+        let in_line = counts.iter().map(|line| line.waiting + line.returning + line.missed);
+        self.store.publish_waiting(in_line.sum()).await?;
+        let pending = outbox_pending(&self.store).await?;
+        gauge!(metrics::OUTBOX).set(pending as f64);
+        Ok(())
+    }
+}
+
+fn clear_line(item: &ItemId) {
+    gauge!(metrics::OPEN, "item" => item.to_string()).set(0);
+    set_line(item, 0, 0);
+}
+
+fn set_line(item: &ItemId, waiting: u64, entered: u64) {
+    gauge!(metrics::WAITING, "item" => item.to_string()).set(waiting as f64);
+    gauge!(metrics::ENTERED, "item" => item.to_string()).set(entered as f64);
+}
+
+/// Returns how many events of all partitions are not published yet.
+pub(crate) async fn outbox_pending(store: &SharedStore) -> Result<u64> {
+    let partitions = (0..store.partitions()).map(|partition| store.outbox_len(partition));
+    let pending = futures_util::future::try_join_all(partitions).await?;
+    Ok(pending.into_iter().sum())
+}

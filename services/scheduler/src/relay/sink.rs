@@ -1,0 +1,170 @@
+//! Where the relay publishes events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use daegi_domain::{ItemId, Ticket, TicketEvent, TicketKeys, TokenActivated, TokenClosed, Topics};
+use daegi_kafka::record::{EPOCH, SEQUENCE, TRACEPARENT};
+use daegi_kafka::{PendingDelivery, PublishSession, Publisher, Record, Result};
+use daegi_runtime::{Config, Tracer};
+use daegi_store::OutboxBatch;
+
+use super::spans::context;
+use crate::metrics;
+
+/// Where events go.
+pub trait EventSink: fmt::Debug + Send + Sync {
+    /// Starts a session. The caller begins with the oldest event of a partition.
+    fn session(&self) -> Box<dyn SinkSession + '_>;
+
+    /// The counter of events that left the outbox through this sink.
+    fn counter(&self) -> &'static str {
+        metrics::RELAY_PUBLISHED
+    }
+}
+
+/// The events of one partition on their way to a sink, in order.
+#[async_trait]
+pub trait SinkSession: Send + Sync {
+    /// Sends events behind those of earlier calls.
+    ///
+    /// # Errors
+    /// If the sink does not accept them. The session is over then.
+    async fn send(&self, batches: &[OutboxBatch], tracer: &Tracer) -> Result<PendingDelivery>;
+
+    /// Drops what was sent and not delivered, after a failure.
+    async fn abort(self: Box<Self>) {}
+}
+
+/// A sink that is shared by all partitions.
+pub type SharedSink = Arc<dyn EventSink>;
+
+/// Counts events and drops them: a deployment without Kafka. An outbox that is not read would fill up
+/// and stop admission.
+#[derive(Debug, Clone, Copy)]
+pub struct DiscardSink;
+
+/// Publishes events to Kafka.
+pub struct KafkaSink {
+    publisher: Publisher,
+    topics: Topics,
+    ticket_keys: TicketKeys,
+}
+
+struct KafkaSession<'a> {
+    sink: &'a KafkaSink,
+    session: PublishSession<'a>,
+}
+
+/// Returns the sink of a configuration.
+///
+/// # Errors
+/// If librdkafka rejects the broker addresses.
+pub fn from_config(config: &Config) -> Result<SharedSink> {
+    let Some(brokers) = config.kafka.brokers() else { return Ok(Arc::new(DiscardSink)) };
+    let publisher = Publisher::new(brokers)?;
+    Ok(KafkaSink::shared(publisher, config.topics.clone(), config.secrets.ticket_keys.clone()))
+}
+
+impl EventSink for DiscardSink {
+    fn session(&self) -> Box<dyn SinkSession + '_> {
+        Box::new(*self)
+    }
+
+    fn counter(&self) -> &'static str {
+        metrics::RELAY_DROPPED
+    }
+}
+
+#[async_trait]
+impl SinkSession for DiscardSink {
+    async fn send(&self, _: &[OutboxBatch], _: &Tracer) -> Result<PendingDelivery> {
+        Ok(PendingDelivery::default())
+    }
+}
+
+impl KafkaSink {
+    /// A sink that publishes through this publisher. Events carry tokens, which the keys sign.
+    #[must_use]
+    pub fn shared(publisher: Publisher, topics: Topics, ticket_keys: TicketKeys) -> SharedSink {
+        Arc::new(Self { publisher, topics, ticket_keys })
+    }
+
+    fn records(
+        &self,
+        batches: &[OutboxBatch],
+        tracer: &Tracer,
+    ) -> impl Iterator<Item = Result<Record>> {
+        public_events(batches).map(|(batch, index, event)| {
+            let sequence = outbox_sequence(batch, index);
+            let record = self.record(&batch.item, event)?.with(SEQUENCE, &sequence);
+            let record = match batch.epoch {
+                Some(epoch) => record.with(EPOCH, &epoch.0.to_string()),
+                None => record,
+            };
+            Ok(match context(tracer, &batch.item, event) {
+                Some(context) => record.with(TRACEPARENT, &context.to_string()),
+                None => record,
+            })
+        })
+    }
+
+    fn record(&self, item: &ItemId, event: &TicketEvent) -> Result<Record> {
+        let (id, keys) = (event.id(item), &self.ticket_keys);
+        let ticket =
+            Ticket { item: item.clone(), user: event.user().clone(), number: event.number() };
+        match *event {
+            TicketEvent::Admitted { at, expires_at, .. } => {
+                let body = TokenActivated::new(keys, ticket, id, at, expires_at);
+                Record::from_event(&body, &self.topics)
+            }
+            TicketEvent::Ended { at, reason, .. } => {
+                let body = TokenClosed::new(keys, ticket, id, at, reason);
+                Record::from_event(&body, &self.topics)
+            }
+        }
+    }
+}
+
+impl EventSink for KafkaSink {
+    fn session(&self) -> Box<dyn SinkSession + '_> {
+        Box::new(KafkaSession { sink: self, session: self.publisher.session() })
+    }
+}
+
+#[async_trait]
+impl SinkSession for KafkaSession<'_> {
+    async fn send(&self, batches: &[OutboxBatch], tracer: &Tracer) -> Result<PendingDelivery> {
+        self.session.send(self.sink.records(batches, tracer)).await
+    }
+
+    async fn abort(self: Box<Self>) {
+        self.session.abort().await;
+    }
+}
+
+impl fmt::Debug for KafkaSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSink").field("topics", &self.topics).finish_non_exhaustive()
+    }
+}
+
+/// Returns the events that are published, with their index in their batch. Events of reserved lines
+/// (warm-up of a pod) are not.
+pub(super) fn public_events(
+    batches: &[OutboxBatch],
+) -> impl Iterator<Item = (&OutboxBatch, usize, &TicketEvent)> {
+    let public = batches.iter().filter(|batch| !batch.item.is_reserved());
+    public.flat_map(|batch| {
+        batch.events.iter().enumerate().map(move |(index, event)| (batch, index, event))
+    })
+}
+
+/// Returns the position of an event in the outbox as text that sorts. `token.activated` and
+/// `token.closed` are two topics, and their timestamps do not show which event came first.
+#[must_use]
+pub fn outbox_sequence(batch: &OutboxBatch, index: usize) -> String {
+    let (time, count) = batch.id.split_once('-').unwrap_or((&batch.id, "0"));
+    format!("{time:0>16}-{count:0>8}-{index:04}")
+}

@@ -1,0 +1,83 @@
+//! A line filled with waiting users.
+
+use anyhow::{Context, ensure};
+use daegi_domain::{
+    ItemChange, ItemId, ItemName, LivenessPage, Millis, Number, Policy, Ticket, TicketKeys, UserId,
+};
+use daegi_store::{ItemStore, JoinOutcome, PolicyUpdateOutcome, RedisStore, TicketStore};
+
+use super::fixture::{SETTINGS, now_ms};
+
+const JOIN_BATCH_SIZE: usize = 1_000;
+
+pub(super) struct Line {
+    pub(super) item: ItemId,
+    pub(super) tickets: Vec<Ticket>,
+}
+
+impl Line {
+    /// Creates an item with unlimited stock and joins so many users.
+    pub(super) async fn fill(store: &RedisStore, name: &str, users: usize) -> anyhow::Result<Self> {
+        let item = ItemId::parse(name)?;
+        let policy = Policy { grace_seconds: 0, ..Policy::default() };
+        let change = ItemChange {
+            id: item.clone(),
+            name: ItemName::parse("A concert")?,
+            stock: u32::MAX,
+            enabled: true,
+            version: None,
+            policy: Some(policy),
+        };
+        store.put_item(&change, now_ms()).await?;
+        let mut tickets = Vec::with_capacity(users);
+        let ids: Result<Vec<_>, _> =
+            (0..users).map(|user| UserId::parse(&format!("u{user:09}"))).collect();
+        for users in ids?.chunks(JOIN_BATCH_SIZE) {
+            let joined = store.join(&item, users, &SETTINGS, now_ms()).await?;
+            for (joined, user) in joined.into_iter().zip(users) {
+                let number = number_of(&joined)?;
+                tickets.push(Ticket { item: item.clone(), user: user.clone(), number });
+            }
+        }
+        Ok(Self { item, tickets })
+    }
+
+    pub(super) async fn set_policy(
+        &self,
+        store: &RedisStore,
+        policy: &Policy,
+    ) -> anyhow::Result<()> {
+        let revision = store.item(&self.item).await?.context("item not found")?.revision;
+        let changed = store.set_policy(&self.item, policy, revision, now_ms()).await?;
+        ensure!(matches!(changed, PolicyUpdateOutcome::Changed(_)), "{changed:?}");
+        Ok(())
+    }
+
+    /// Marks all users as seen at this time.
+    pub(super) async fn mark_all_seen(&self, store: &RedisStore, at: Millis) -> anyhow::Result<()> {
+        let pages = LivenessPage::of(self.tickets.iter().map(|ticket| ticket.number));
+        Ok(store.mark_seen(&self.item, &pages, at).await?)
+    }
+
+    /// The poll paths of at most `count` users, spread over the whole line.
+    pub(super) fn poll_paths(&self, keys: &TicketKeys, count: usize) -> Vec<String> {
+        let step = (self.tickets.len() / count).max(1);
+        let spread = self.tickets.iter().step_by(step).take(count);
+        spread.map(|ticket| self.poll_path(keys, ticket)).collect()
+    }
+
+    pub(super) fn poll_path(&self, keys: &TicketKeys, ticket: &Ticket) -> String {
+        format!("{}/{}", self.join_path(), keys.token(ticket))
+    }
+
+    pub(super) fn join_path(&self) -> String {
+        format!("/api/v1/item/{}/waiting-queue", self.item)
+    }
+}
+
+fn number_of(joined: &JoinOutcome) -> anyhow::Result<Number> {
+    match joined {
+        JoinOutcome::Ticket { number, .. } => Ok(*number),
+        JoinOutcome::Refused(refusal) => anyhow::bail!("refused: {refusal:?}"),
+    }
+}
