@@ -26,6 +26,11 @@ if have hadolint "the Dockerfile is"; then
   hadolint infra/docker/Dockerfile
   passed=$((passed + 1))
 fi
+if have actionlint "the workflows are"; then
+  actionlint
+  passed=$((passed + 1))
+fi
+infra/cluster/dry-run.sh
 if have promtool "the alerts are"; then
   promtool check rules infra/helm/daegi/files/alerts.yml
   promtool test rules infra/prometheus/alerts.test.yml

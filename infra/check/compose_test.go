@@ -3,10 +3,12 @@ package check
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -84,16 +86,20 @@ func TestBaseImagesArePinnedByFullVersion(t *testing.T) {
 
 // A tag of an action can be moved to other code, a commit cannot.
 func TestActionsArePinnedByCommit(t *testing.T) {
-	text, err := os.ReadFile("../../.github/workflows/ci.yml")
+	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
 	must(t, err)
-	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
-	used := regexp.MustCompile(`(?m)uses: (.+)$`).FindAllStringSubmatch(string(text), -1)
-	if len(used) == 0 {
-		t.Fatal("CI uses no action")
-	}
-	for _, action := range used {
-		if !pinned.MatchString(action[1]) {
-			t.Errorf("%s is not pinned by commit", action[1])
+	pinned := regexp.MustCompile(`^[\w-]+/[\w-]+(/[\w-]+)?@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	for _, workflow := range workflows {
+		text, err := os.ReadFile(workflow)
+		must(t, err)
+		used := regexp.MustCompile(`(?m)uses: (.+)$`).FindAllStringSubmatch(string(text), -1)
+		if len(used) == 0 {
+			t.Errorf("%s uses no action", workflow)
+		}
+		for _, action := range used {
+			if !pinned.MatchString(action[1]) {
+				t.Errorf("%s: %s is not pinned by commit", workflow, action[1])
+			}
 		}
 	}
 }
@@ -164,27 +170,126 @@ func TestWhatComposeMountsIsThere(t *testing.T) {
 	}
 }
 
-// Services that are named in the proxy's and Prometheus's files exist, and all that should be are.
+// Names in the proxy's and Prometheus's files are services, or names that several services share, and none is missing.
 func TestProxyAndPrometheusKnowTheFleet(t *testing.T) {
-	services := compose(t).Services
-	for file, pattern := range map[string]string{
-		"../docker/nginx.conf":         `server ([a-z0-9-]+):(\d+)`,
-		"../prometheus/prometheus.yml": `([a-z0-9-]+):(8081)`,
+	for file, want := range map[string]struct {
+		pattern string
+		members []string
+	}{
+		"../docker/nginx.conf":         {`set \$pods ([a-z0-9-]+):\d+;`, []string{"api", "scheduler"}},
+		"../prometheus/prometheus.yml": {`([a-z0-9-]+):8081`, []string{"api-1", "api-2", "scheduler-1", "scheduler-2"}},
 	} {
 		text, err := os.ReadFile(file)
 		must(t, err)
 		var named []string
-		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		for _, found := range regexp.MustCompile(want.pattern).FindAllStringSubmatch(string(text), -1) {
 			named = append(named, found[1])
-			if _, exists := services[found[1]]; !exists {
-				t.Errorf("%s: there is no %s", file, found[1])
+			if len(membersOf(t, found[1])) == 0 {
+				t.Errorf("%s: no service is called %s", file, found[1])
 			}
 		}
-		for _, needed := range []string{"api-1", "api-2", "scheduler-1", "scheduler-2"} {
-			if !slices.Contains(named, needed) {
-				t.Errorf("%s does not know %s", file, needed)
+		for _, member := range want.members {
+			if !slices.Contains(named, member) {
+				t.Errorf("%s does not name %s", file, member)
 			}
 		}
+	}
+}
+
+// The services that a name on compose's network leads to.
+func membersOf(t *testing.T, name string) []string {
+	t.Helper()
+	var members []string
+	for service, its := range compose(t).Services {
+		network := its.Networks["default"]
+		if service == name || network != nil && slices.Contains(network.Aliases, name) {
+			members = append(members, service)
+		}
+	}
+	slices.Sort(members)
+	return members
+}
+
+// nginx resolves the name of an upstream block once. A container that is replaced gets another address, and everything would be
+// answered with 502 until the proxy is restarted.
+func TestTheProxyResolvesNamesWhenARequestNeedsThem(t *testing.T) {
+	text, err := os.ReadFile("../docker/nginx.conf")
+	must(t, err)
+	if regexp.MustCompile(`(?m)^\s*upstream `).Match(text) {
+		t.Error("nginx.conf has an upstream block")
+	}
+	for _, passed := range regexp.MustCompile(`proxy_pass (\S+);`).FindAllStringSubmatch(string(text), -1) {
+		if passed[1] != "http://$pods" {
+			t.Errorf("%s is resolved at the start", passed[1])
+		}
+	}
+	for role, members := range map[string][]string{"api": {"api-1", "api-2"}, "scheduler": {"scheduler-1", "scheduler-2"}} {
+		if found := membersOf(t, role); !slices.Equal(found, members) {
+			t.Errorf("%s leads to %v", role, found)
+		}
+	}
+}
+
+// Only what ends by itself may stay down.
+func TestWhatDiesIsStartedAgain(t *testing.T) {
+	for name, service := range compose(t).Services {
+		if name != "topics" && service.Restart != types.RestartPolicyUnlessStopped {
+			t.Errorf("%s: restart is %q", name, service.Restart)
+		}
+	}
+}
+
+// Docker kills what has not ended after 10 s. A member of the fleet drains for 10 s, with a second before and two after.
+func TestAStopIsLongEnoughForADrain(t *testing.T) {
+	for name, service := range compose(t).Services {
+		drains := strings.HasPrefix(service.Image, "daegi-")
+		if drains && (service.StopGracePeriod == nil || time.Duration(*service.StopGracePeriod) < 15*time.Second) {
+			t.Errorf("%s: stop_grace_period is %v", name, service.StopGracePeriod)
+		}
+	}
+}
+
+// What others wait for, or what people use, says when it is ready; and asking costs little. Every script of Kafka is a JVM.
+func TestHealthChecksExistAndAreCheap(t *testing.T) {
+	services := compose(t).Services
+	for _, name := range []string{"redis", "kafka", "order-service"} {
+		if services[name].HealthCheck == nil {
+			t.Errorf("%s has no health check", name)
+		}
+	}
+	for name, service := range services {
+		if service.HealthCheck != nil && strings.Contains(strings.Join(service.HealthCheck.Test, " "), "kafka/bin/") {
+			t.Errorf("%s: the health check starts a JVM", name)
+		}
+	}
+}
+
+// The public port belongs to the api and to the all-in-one.
+func TestImagesExposeWhatTheyServe(t *testing.T) {
+	for name, service := range compose(t).Services {
+		if service.Build == nil {
+			continue
+		}
+		target := map[bool]string{true: "example", false: "worker"}[strings.HasSuffix(service.Image, "-service")]
+		if service.Image == "daegi-api" {
+			target = "service"
+		}
+		if service.Build.Target != target {
+			t.Errorf("%s is built as %s, not as %s", name, service.Build.Target, target)
+		}
+	}
+}
+
+// A `# syntax=` line makes BuildKit pull a frontend that nothing here needs. The images of the fleet do not link the all-in-one.
+func TestTheDockerfileBuildsWhatItShipsAndNoMore(t *testing.T) {
+	text, err := os.ReadFile("../docker/Dockerfile")
+	must(t, err)
+	if strings.Contains(string(text), "syntax=") {
+		t.Error("the Dockerfile pulls a frontend")
+	}
+	fleet, allInOne, found := strings.Cut(string(text), "AS build-all-in-one")
+	if !found || !strings.Contains(allInOne, "build.sh /out daegi") || strings.Contains(fleet, "build.sh /out daegi") {
+		t.Error("the all-in-one is not linked for its own image only")
 	}
 }
 

@@ -45,7 +45,7 @@ func TestReplicasAreLeftToWhoeverScales(t *testing.T) {
 }
 
 func TestADrainFitsIntoTheGracePeriod(t *testing.T) {
-	lead, settle := constant(t, "process.rs", "MAX_LEAD"), constant(t, "process.rs", "SETTLE")
+	lead, settle := constant(t, "process.rs", "MAX_READINESS_DELAY"), constant(t, "process.rs", "CLEANUP_TIMEOUT")
 	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
 		pod := deployment.Spec.Template.Spec
 		drain, err := strconv.Atoi(environment(pod.Containers[0])["DAEGI_DRAIN_MS"])

