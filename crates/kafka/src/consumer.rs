@@ -15,6 +15,7 @@
 mod dead_letter;
 mod dispatch;
 mod fetched;
+mod group_consumer;
 mod group_context;
 mod message;
 mod processor;
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Publisher, Result, client};
 use dispatch::Dispatcher;
+use group_consumer::GroupConsumer;
 use group_context::GroupContext;
 pub use group_context::LagHandle;
 pub use message::InboundMessage;
@@ -120,7 +122,7 @@ pub enum ReplayProgress {
 
 /// Consumes one of daegi's inbound topics.
 pub struct Consumer<E> {
-    consumer: Arc<StreamConsumer<GroupContext>>,
+    consumer: Arc<GroupConsumer>,
     processor: Arc<Processor<E>>,
 }
 
@@ -153,7 +155,7 @@ impl<E: MessageHandler> Consumer<E> {
             .create_with_context(GroupContext::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;
         let processor = Arc::new(Processor::new(handler, Publisher::new(&brokers)?, topics));
-        Ok(Self { consumer: Arc::new(consumer), processor })
+        Ok(Self { consumer: Arc::new(GroupConsumer::new(consumer)), processor })
     }
 
     /// Returns a handle that reads how far the consumer is behind.

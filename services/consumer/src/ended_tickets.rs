@@ -93,15 +93,21 @@ impl EndedTicketHandler {
         &self,
         item: &ItemId,
         ended: &[(UserId, Number, EndReason)],
-        since: Millis,
+        replay: &Replay,
     ) -> Result<(), RetryLater> {
         let now = self.clock.now_ms();
         let noted = self.store.note_ended(item, ended, now).await;
         let is_known = noted.map_err(|error| retry_later(&error))?;
-        if !is_known && now < since + ITEM_RECOVERY_WINDOW_MS {
+        if !is_known && replay.is_recent(now) {
             return Err(RetryLater(format!("the store has lost item {item}")));
         }
         Ok(())
+    }
+}
+
+impl Replay {
+    fn is_recent(&self, now: Millis) -> bool {
+        now < self.since + ITEM_RECOVERY_WINDOW_MS
     }
 }
 
@@ -118,9 +124,8 @@ impl MessageHandler for EndedTicketHandler {
         let Some(partition) = ends.iter().flatten().map(|ended| ended.partition).next() else {
             return Ok(());
         };
-        let Some(Replay { since, recorded }) = self.replays().get(&partition).copied() else {
-            return Ok(());
-        };
+        let Some(replay) = self.replays().get(&partition).copied() else { return Ok(()) };
+        let recorded = replay.recorded;
         let oldest = self.oldest();
         let recent = ends.iter().flatten().filter(|ended| ended.at >= oldest);
         let mut lines: BTreeMap<&ItemId, Vec<_>> = BTreeMap::new();
@@ -131,7 +136,7 @@ impl MessageHandler for EndedTicketHandler {
             count += 1;
         }
         for (item, ended) in lines {
-            let outcome = self.record(item, &ended, since).await;
+            let outcome = self.record(item, &ended, &replay).await;
             outcome.map_err(|cause| PartialFailure { applied: 0, cause })?;
         }
         if let Some(replay) = self.replays().get_mut(&partition) {
@@ -154,7 +159,8 @@ impl MessageHandler for EndedTicketHandler {
 
     async fn replay_progress(&self, partition: i32) -> Result<ReplayProgress, RetryLater> {
         let progress = self.replay_record.replay_progress(partition).await?;
-        let started = Replay { since: self.clock.now_ms(), recorded: 0 };
+        let now = self.clock.now_ms();
+        let started = Replay { since: now, recorded: 0 };
         let mut replays = self.replays();
         match progress {
             ReplayProgress::NotStarted => {
@@ -163,8 +169,10 @@ impl MessageHandler for EndedTicketHandler {
             ReplayProgress::InProgress => {
                 replays.entry(partition).or_insert(started);
             }
+            // The end of the partition may have been reported before the loss, and records written
+            // in between are read only now. So the replay lasts some time longer.
             ReplayProgress::Complete => {
-                replays.remove(&partition);
+                replays.retain(|other, replay| *other != partition || replay.is_recent(now));
             }
         }
         Ok(progress)
@@ -182,5 +190,58 @@ impl MessageHandler for EndedTicketHandler {
 impl std::fmt::Debug for EndedTicketHandler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EndedTicketHandler").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use daegi_domain::Settings;
+    use daegi_runtime::{Health, Shutdown};
+    use daegi_store::MemoryStore;
+
+    use super::*;
+
+    const PARTITION: i32 = 0;
+    const START: Millis = 1_750_000_000_000;
+
+    fn handler(clock: &Clock) -> EndedTicketHandler {
+        let settings = Settings { token_count_to_move: 1, tick_ms: 1000 };
+        EndedTicketHandler::new(&ConsumerDeps {
+            store: Arc::new(MemoryStore::new(1, settings)),
+            ticket_keys: TicketKeys::generate(),
+            clock: clock.clone(),
+            health: Health::new(&Shutdown::new()).component("consumer"),
+        })
+    }
+
+    /// An end of a ticket whose item the store does not have.
+    fn unknown_ticket() -> [Option<EndedTicket>; 1] {
+        let ticket = Ticket {
+            item: ItemId::parse("concert").unwrap(),
+            user: UserId::parse("kim").unwrap(),
+            number: Number::base_at(START).next(),
+        };
+        [Some(EndedTicket { partition: PARTITION, ticket, reason: EndReason::Left, at: START })]
+    }
+
+    #[tokio::test]
+    async fn records_read_shortly_after_a_replay_count_because_they_may_precede_the_loss() {
+        let clock = Clock::manual(START);
+        let handler = handler(&clock);
+        let not_started = handler.replay_progress(PARTITION).await;
+        assert_eq!(not_started, Ok(ReplayProgress::NotStarted));
+        // The end of the partition was reported before the loss.
+        handler.begin_replay(PARTITION).await.unwrap();
+        handler.complete_replay(PARTITION).await.unwrap();
+        assert_eq!(handler.replay_progress(PARTITION).await, Ok(ReplayProgress::Complete));
+        let waits = handler.apply(&unknown_ticket()).await;
+        assert!(waits.is_err(), "the record counts, so it waits for its item");
+
+        clock.set(START + ITEM_RECOVERY_WINDOW_MS);
+        assert_eq!(handler.replay_progress(PARTITION).await, Ok(ReplayProgress::Complete));
+        assert_eq!(handler.apply(&unknown_ticket()).await, Ok(()));
+        assert!(handler.replays().is_empty());
     }
 }

@@ -7,17 +7,18 @@ use std::time::Duration;
 use ::metrics::gauge;
 use futures_util::StreamExt;
 use rdkafka::TopicPartitionList;
-use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _};
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::fetched::{Fetched, Polled};
+use super::group_consumer::GroupConsumer;
 use super::processor::{Finished, Processor};
 use super::queues::Queues;
 use super::replay::{Replay, assigned, blocking};
-use super::{GroupContext, MessageHandler, RetryLater};
+use super::{MessageHandler, RetryLater};
 use crate::metrics;
 
 /// Records read before the task yields to others on the same thread.
@@ -35,7 +36,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Polls one topic until it is stopped.
 pub(super) struct Dispatcher<E: MessageHandler> {
-    consumer: Arc<StreamConsumer<GroupContext>>,
+    consumer: Arc<GroupConsumer>,
     processor: Arc<Processor<E>>,
     stop: CancellationToken,
     replay: Replay,
@@ -51,7 +52,7 @@ pub(super) struct Dispatcher<E: MessageHandler> {
 
 impl<E: MessageHandler> Dispatcher<E> {
     pub(super) fn new(
-        consumer: Arc<StreamConsumer<GroupContext>>,
+        consumer: Arc<GroupConsumer>,
         processor: Arc<Processor<E>>,
         stop: CancellationToken,
     ) -> Self {
@@ -238,10 +239,7 @@ impl<E: MessageHandler> Dispatcher<E> {
     async fn with_partitions(
         &self,
         partitions: Vec<i32>,
-        call: impl FnOnce(
-            &StreamConsumer<GroupContext>,
-            &TopicPartitionList,
-        ) -> rdkafka::error::KafkaResult<()>
+        call: impl FnOnce(&GroupConsumer, &TopicPartitionList) -> rdkafka::error::KafkaResult<()>
         + Send
         + 'static,
     ) {
@@ -270,15 +268,19 @@ impl<E: MessageHandler> Dispatcher<E> {
     }
 
     /// Commits stored offsets and leaves the group. It runs on a thread that the runtime does not
-    /// wait for, because commit and drop block until the broker replies, and an unavailable broker
-    /// must not delay the shutdown. Records whose offset was not committed are read again.
+    /// wait for, because both block until the broker replies, and an unavailable broker must not
+    /// delay the shutdown. Records whose offset was not committed are read again.
     async fn commit_and_close(self) {
         let (done, closed) = oneshot::channel();
         std::thread::spawn(move || {
-            if let Err(error) = self.consumer.commit_consumer_state(CommitMode::Sync) {
+            let Self { consumer, processor, .. } = self;
+            if let Err(error) = consumer.commit_consumer_state(CommitMode::Sync) {
                 tracing::debug!(%error, "offsets not committed at shutdown");
             }
-            drop(self);
+            if let Some(consumer) = Arc::into_inner(consumer) {
+                consumer.close();
+            }
+            drop(processor);
             // Sending fails only after the timeout.
             let _ = done.send(());
         });

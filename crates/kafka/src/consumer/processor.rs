@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::metrics::counter;
 use daegi_domain::Topics;
-use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _};
 use rdkafka::error::KafkaResult;
 use rdkafka::message::BorrowedMessage;
 use tokio::time::Instant;
@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::dead_letter::DeadLetter;
 use super::fetched::{Fetched, Message, MessageRun, Position};
+use super::group_consumer::GroupConsumer;
 use super::queues::{Job, Unapplied};
-use super::{GroupContext, InboundMessage, MessageHandler, PartialFailure, Poison};
+use super::{InboundMessage, MessageHandler, PartialFailure, Poison};
 use crate::{Publisher, metrics};
 
 /// Backoff between attempts: doubles from the first to the longest.
@@ -55,7 +56,7 @@ struct TopicPartition<'a> {
     event_type: &'static str,
     partition: i32,
     generation: u64,
-    consumer: &'a StreamConsumer<GroupContext>,
+    consumer: &'a GroupConsumer,
     cancel: &'a CancellationToken,
     unapplied: &'a Unapplied,
 }
@@ -104,7 +105,7 @@ impl<E: MessageHandler> Processor<E> {
     pub(super) async fn batch(
         self: Arc<Self>,
         job: Job<E::Command>,
-        consumer: Arc<StreamConsumer<GroupContext>>,
+        consumer: Arc<GroupConsumer>,
     ) -> Finished {
         let Job { partition, generation, batch, cancel, unapplied } = job;
         let place = TopicPartition {

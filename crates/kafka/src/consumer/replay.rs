@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use rdkafka::consumer::{CommitMode, Consumer as _, StreamConsumer};
+use rdkafka::consumer::{CommitMode, Consumer as _};
 use rdkafka::error::KafkaResult;
 use rdkafka::{Offset, TopicPartitionList};
+use tokio::sync::oneshot;
 
+use super::group_consumer::GroupConsumer;
 use super::processor::Processor;
-use super::{GroupContext, MessageHandler, ReplayProgress, RetryLater};
+use super::{MessageHandler, ReplayProgress, RetryLater};
 
 /// Timeout of one call to the broker.
 const BROKER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,7 +55,7 @@ impl Replay {
     /// later offset.
     pub(super) async fn check<E: MessageHandler>(
         &mut self,
-        consumer: &Arc<StreamConsumer<GroupContext>>,
+        consumer: &Arc<GroupConsumer>,
         processor: &Processor<E>,
         cancel: impl Fn(i32) -> bool,
     ) -> ReplayCheck {
@@ -108,7 +110,7 @@ impl Replay {
     async fn begin_replay<E: MessageHandler>(
         &mut self,
         partition: i32,
-        consumer: &Arc<StreamConsumer<GroupContext>>,
+        consumer: &Arc<GroupConsumer>,
         processor: &Processor<E>,
         fresh: &mut Option<BTreeSet<i32>>,
         rewound: &mut BTreeSet<i32>,
@@ -145,16 +147,14 @@ impl Replay {
 }
 
 /// Returns the partitions of the current assignment.
-pub(super) fn assigned(consumer: &StreamConsumer<GroupContext>) -> Vec<i32> {
+pub(super) fn assigned(consumer: &GroupConsumer) -> Vec<i32> {
     let partitions = consumer.assignment();
     let partitions = partitions.iter().flat_map(|list| list.elements());
     partitions.map(|element| element.partition()).collect()
 }
 
 /// Returns the partitions for which the group has never committed an offset.
-async fn without_offset(
-    consumer: Arc<StreamConsumer<GroupContext>>,
-) -> Result<BTreeSet<i32>, RetryLater> {
+async fn without_offset(consumer: Arc<GroupConsumer>) -> Result<BTreeSet<i32>, RetryLater> {
     let committed = blocking(move || consumer.committed(BROKER_TIMEOUT)).await?;
     let elements = committed.elements();
     let fresh = elements.iter().filter(|element| element.offset() == Offset::Invalid);
@@ -164,7 +164,7 @@ async fn without_offset(
 /// Rewinds the group's offset, then this replica. The broker rejects the commit of a replica that
 /// no longer owns the partition. A rewind that fails is repeated by the next check.
 async fn rewind(
-    consumer: Arc<StreamConsumer<GroupContext>>,
+    consumer: Arc<GroupConsumer>,
     topic: String,
     partition: i32,
     since: Option<u64>,
@@ -189,7 +189,7 @@ async fn rewind(
 /// Returns the offset of the first record written since then; 0 if there is none or the broker
 /// cannot look it up, because the handler skips older records itself.
 fn first_since(
-    consumer: &StreamConsumer<GroupContext>,
+    consumer: &GroupConsumer,
     topic: &str,
     partition: i32,
     since: u64,
@@ -202,11 +202,13 @@ fn first_since(
     Ok(if let Some(Offset::Offset(offset)) = found { offset } else { 0 })
 }
 
-/// Runs a librdkafka call that waits for its threads or the broker.
+/// Runs a librdkafka call that waits for its threads or the broker. It has its own thread, because
+/// the runtime waits for blocking tasks before it ends and a commit has no timeout.
 pub(super) async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> KafkaResult<T> + Send + 'static,
 ) -> Result<T, RetryLater> {
-    let outcome = tokio::task::spawn_blocking(call).await;
-    let outcome = outcome.map_err(|error| RetryLater(error.to_string()))?;
+    let (done, outcome) = oneshot::channel();
+    std::thread::spawn(move || done.send(call()));
+    let outcome = outcome.await.map_err(|_| RetryLater("librdkafka call panicked".to_owned()))?;
     outcome.map_err(|error| RetryLater(error.to_string()))
 }

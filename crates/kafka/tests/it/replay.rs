@@ -1,5 +1,7 @@
 //! After a data loss partitions are replayed, and no further back than necessary.
 
+use std::time::Duration;
+
 use daegi_domain::Topic;
 use daegi_testkit::{TopicWriter, eventually};
 
@@ -87,4 +89,26 @@ async fn a_replay_from_a_time_reads_nothing_that_was_written_before() {
         assert_eq!(*handler.bodies.lock().unwrap(), ["good 3"]);
         running.stop().await;
     }
+}
+
+/// A test that panics drops its broker and then its runtime, with the consumer still running.
+#[test]
+fn a_runtime_does_not_wait_for_a_consumer_that_is_dropped() {
+    let (done, dropped) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (broker, handler) = (Broker::embedded(), RecordingHandler::new());
+            publish(&broker, &["good 1".to_owned()]).await;
+            let _running = Running::start(&broker, &handler);
+            eventually(TEST_TIMEOUT, "it is read", async || handler.is_complete()).await;
+            handler.lose_everything();
+            eventually(TEST_TIMEOUT, "it is replayed", async || handler.count() > 0).await;
+        });
+        let begun = std::time::Instant::now();
+        drop(runtime);
+        done.send(begun.elapsed()).unwrap();
+    });
+    let took = dropped.recv_timeout(2 * TEST_TIMEOUT).unwrap();
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
