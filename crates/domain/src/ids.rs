@@ -34,6 +34,10 @@ pub struct Number(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rank(pub u64);
 
+/// A class of users of one item with its own numbers and share of the rate: 4 bits of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Lane(u8);
+
 /// How far a line's counter may be behind the clock: 1 h. A line that lags more continues at the clock
 /// before it issues the next number.
 pub const MAX_CLOCK_LAG_MS: crate::Millis = 3_600_000;
@@ -171,6 +175,20 @@ impl Number {
     /// Returns the rank of a ticket with this number in a first-come line.
     pub fn rank(self) -> Rank {
         Rank(self.0)
+    }
+}
+
+impl Lane {
+    /// The lane of users without another one.
+    pub const STANDARD: Self = Self(0);
+
+    /// Returns the lane of the lower 4 bits.
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self((bits & 0xf) as u8)
+    }
+
+    pub(crate) fn bits(self) -> u8 {
+        self.0
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`ids`] | [`ItemId`], [`UserId`], [`Number`], [`Rank`]: parsed once at the edge |
+//! | [`ids`] | [`ItemId`], [`UserId`], [`Number`], [`Rank`], [`Lane`]: parsed once at the edge |
 //! | [`ticket`] | a ticket, its [`Status`] and how it ends |
 //! | [`token`] | the signed text of a ticket: sign, verify, rotate keys |
 //! | [`pass`] | the short-lived JWT of an entry and its public keys |
@@ -46,7 +46,7 @@ pub use departed::Departed;
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{TicketEvent, TokenActivated, TokenClosed};
 pub use heartbeat::{Heartbeat, RecentEvent};
-pub use ids::{IdError, ItemId, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
+pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
 pub use item::{Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError};
 pub use language::Language;
 pub use limits::StoreLimits;

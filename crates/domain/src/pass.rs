@@ -187,11 +187,8 @@ mod tests {
         -----END PRIVATE KEY-----\n";
 
     fn ticket() -> Ticket {
-        Ticket {
-            item: ItemId::parse("concert").unwrap(),
-            user: UserId::parse("kim").unwrap(),
-            number: Number(77),
-        }
+        let (item, user) = (ItemId::parse("concert").unwrap(), UserId::parse("kim").unwrap());
+        Ticket::new(item, user, Number(77))
     }
 
     #[test]

@@ -3,17 +3,26 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ItemId, Number, UserId};
+use crate::{ItemId, Lane, Number, UserId};
 
-/// A ticket: the item, the user and the number.
+/// A ticket: the item, the user, and the number in a lane of the item.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ticket {
     /// The line's item.
     pub item: ItemId,
     /// Who holds it.
     pub user: UserId,
-    /// Its number in the line.
+    /// Its number in the lane.
     pub number: Number,
+    /// The lane that issued it.
+    pub lane: Lane,
+}
+
+impl Ticket {
+    /// A ticket of the standard lane.
+    pub fn new(item: ItemId, user: UserId, number: Number) -> Self {
+        Self { item, user, number, lane: Lane::STANDARD }
+    }
 }
 
 /// The status of a ticket, as its user sees it.

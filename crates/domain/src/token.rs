@@ -13,10 +13,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::{ItemId, MAX_CLOCK_LAG_MS, Millis, Number, Ticket, UserId};
+use crate::{ItemId, Lane, MAX_CLOCK_LAG_MS, Millis, Number, Ticket, UserId};
 
-/// The only lane. The bits are reserved for priority lanes.
-const LANE: u8 = 0;
 /// Dashes of a refused token that are tried as the border between user and item. Limits the cost of a
 /// forged token; with more dashes, the response is 401 instead of 403.
 const MAX_MISMATCH_ATTEMPTS: usize = 16;
@@ -131,12 +129,8 @@ impl TicketKeys {
     /// Returns the token's UUID, which is the `jti` of a pass.
     pub fn uuid(&self, ticket: &Ticket) -> Uuid {
         let key = &self.keys[0];
-        encode_uuid(
-            ticket.number,
-            LANE,
-            key.id,
-            key.mac62(&ticket.item, &ticket.user, LANE, ticket.number),
-        )
+        let Ticket { item, user, number, lane } = ticket;
+        encode_uuid(*number, *lane, key.id, key.mac62(item, user, *lane, *number))
     }
 
     /// Verifies a token for `item`, whatever its age.
@@ -147,7 +141,12 @@ impl TicketKeys {
         if let Some(user) = user_prefix(holder, item)
             && key.is_signed_for(item, &user, &fields)
         {
-            return Ok(Ticket { item: item.clone(), user, number: fields.number });
+            return Ok(Ticket {
+                item: item.clone(),
+                user,
+                number: fields.number,
+                lane: fields.lane,
+            });
         }
         Err(if key.is_signed_for_other_item(holder, &fields) {
             TokenError::WrongItem
@@ -166,14 +165,14 @@ impl TicketKey {
 
     /// Returns the first 62 bits of the MAC. The lengths are hashed first, so that ("a-b", "c") and ("a", "b-c"),
     /// whose tokens begin with the same text, have different MACs.
-    fn mac62(&self, item: &ItemId, user: &UserId, lane: u8, number: Number) -> u64 {
+    fn mac62(&self, item: &ItemId, user: &UserId, lane: Lane, number: Number) -> u64 {
         let (item, user) = (item.as_str().as_bytes(), user.as_str().as_bytes());
         let mut mac = self.mac.clone();
         mac.update(&[item.len() as u8]);
         mac.update(item);
         mac.update(&[user.len() as u8]);
         mac.update(user);
-        mac.update(&[lane]);
+        mac.update(&[lane.bits()]);
         mac.update(&number.0.to_be_bytes());
         let bytes = mac.finalize().into_bytes();
         let mut first = [0; 8];
@@ -202,7 +201,7 @@ impl TicketKey {
 /// The fields of a token's UUID.
 struct TokenFields {
     number: Number,
-    lane: u8,
+    lane: Lane,
     key: u8,
     mac: u64,
 }
@@ -213,15 +212,15 @@ impl TokenFields {
         let genuine = (high >> 12) & 0xf == 8 && high & 0xf == 0 && low >> 62 == 0b10;
         genuine.then_some(Self {
             number: Number(high >> 16),
-            lane: ((high >> 8) & 0xf) as u8,
+            lane: Lane::from_bits(high >> 8),
             key: ((high >> 4) & 0xf) as u8,
             mac: low & MAC_BITS,
         })
     }
 }
 
-fn encode_uuid(number: Number, lane: u8, key: u8, mac: u64) -> Uuid {
-    let high = (number.0 << 16) | (8 << 12) | (u64::from(lane) << 8) | (u64::from(key) << 4);
+fn encode_uuid(number: Number, lane: Lane, key: u8, mac: u64) -> Uuid {
+    let high = (number.0 << 16) | (8 << 12) | (u64::from(lane.bits()) << 8) | (u64::from(key) << 4);
     Uuid::from_u64_pair(high, (0b10 << 62) | mac)
 }
 
@@ -278,11 +277,8 @@ mod tests {
     const NEW: &str = "4:f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
 
     fn ticket(item: &str, user: &str, number: u64) -> Ticket {
-        Ticket {
-            item: ItemId::parse(item).unwrap(),
-            user: UserId::parse(user).unwrap(),
-            number: Number(number),
-        }
+        let (item, user) = (ItemId::parse(item).unwrap(), UserId::parse(user).unwrap());
+        Ticket::new(item, user, Number(number))
     }
 
     fn keys(text: &str) -> TicketKeys {
@@ -296,6 +292,18 @@ mod tests {
         assert!(text.starts_with("12345678-9abc-8030-"), "{text}");
         assert_eq!(uuid.get_version_num(), 8);
         assert_eq!(uuid.get_variant(), uuid::Variant::RFC4122);
+    }
+
+    #[test]
+    fn a_token_carries_its_lane_and_is_signed_for_it() {
+        let keys = keys(OLD);
+        let standard = ticket("concert", "kim", 7);
+        let members = Ticket { lane: Lane::from_bits(5), ..standard.clone() };
+        let token = keys.token(&members);
+        assert_eq!(keys.verify(&members.item, &token), Ok(members.clone()));
+        let moved = token.replace("-8530-", "-8030-");
+        assert_ne!(moved, token);
+        assert_eq!(keys.verify(&members.item, &moved), Err(TokenError::Invalid));
     }
 
     #[test]

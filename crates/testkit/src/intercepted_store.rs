@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use daegi_domain::{
     EndReason, Item, ItemChange, ItemId, ItemUpdate, LivenessPage, Millis, Number, Policy,
-    Settings, UserId,
+    Settings, Ticket, UserId,
 };
 use daegi_store::{
     AdminStore, Admission, AdmissionStore, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry,
@@ -138,52 +138,29 @@ impl<G: StoreInterceptor> TicketStore for InterceptedStore<G> {
         intercept!(self.mark_seen(id, pages, now))
     }
 
-    async fn resolve(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number)],
-        now: Millis,
-    ) -> Result<Vec<TicketState>> {
-        intercept!(self.resolve(id, tickets, now))
+    async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {
+        intercept!(self.resolve(tickets, now))
     }
 
-    async fn restore_entry(
-        &self,
-        id: &ItemId,
-        entry: &EntryProof,
-        now: Millis,
-    ) -> Result<TicketState> {
-        intercept!(self.restore_entry(id, entry, now))
+    async fn restore_entry(&self, entry: &EntryProof, now: Millis) -> Result<TicketState> {
+        intercept!(self.restore_entry(entry, now))
     }
 
-    async fn leave(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        now: Millis,
-    ) -> Result<EndOutcome> {
-        intercept!(self.leave(id, user, number, now))
+    async fn leave(&self, ticket: &Ticket, now: Millis) -> Result<EndOutcome> {
+        intercept!(self.leave(ticket, now))
     }
 
     async fn complete(
         &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
+        ticket: &Ticket,
         reason: EndReason,
         now: Millis,
     ) -> Result<EndOutcome> {
-        intercept!(self.complete(id, user, number, reason, now))
+        intercept!(self.complete(ticket, reason, now))
     }
 
-    async fn note_ended(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number, EndReason)],
-        now: Millis,
-    ) -> Result<bool> {
-        intercept!(self.note_ended(id, tickets, now))
+    async fn note_ended(&self, ended: &[(Ticket, EndReason)], now: Millis) -> Result<bool> {
+        intercept!(self.note_ended(ended, now))
     }
 
     async fn counts(&self, ids: &[ItemId]) -> Result<Vec<LineCounts>> {

@@ -9,9 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use daegi_domain::{
-    EndReason, ItemId, Millis, Number, Ticket, TicketKeys, TokenClosed, Topic, UserId,
-};
+use daegi_domain::{EndReason, ItemId, Millis, Ticket, TicketKeys, TokenClosed, Topic};
 use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater, schema,
 };
@@ -92,11 +90,11 @@ impl EndedTicketHandler {
     async fn record(
         &self,
         item: &ItemId,
-        ended: &[(UserId, Number, EndReason)],
+        ended: &[(Ticket, EndReason)],
         replay: &Replay,
     ) -> Result<(), RetryLater> {
         let now = self.clock.now_ms();
-        let noted = self.store.note_ended(item, ended, now).await;
+        let noted = self.store.note_ended(ended, now).await;
         let is_known = noted.map_err(|error| retry_later(&error))?;
         if !is_known && replay.is_recent(now) {
             return Err(RetryLater(format!("the store has lost item {item}")));
@@ -132,7 +130,7 @@ impl MessageHandler for EndedTicketHandler {
         let mut count = recorded;
         for EndedTicket { ticket, reason, .. } in recent.take(MAX_ENDS.saturating_sub(recorded)) {
             let line = lines.entry(&ticket.item).or_default();
-            line.push((ticket.user.clone(), ticket.number, *reason));
+            line.push((ticket.clone(), *reason));
             count += 1;
         }
         for (item, ended) in lines {
@@ -197,7 +195,7 @@ impl std::fmt::Debug for EndedTicketHandler {
 mod tests {
     use std::sync::Arc;
 
-    use daegi_domain::Settings;
+    use daegi_domain::{Number, Settings, UserId};
     use daegi_runtime::{Health, Shutdown};
     use daegi_store::MemoryStore;
 
@@ -218,11 +216,8 @@ mod tests {
 
     /// An end of a ticket whose item the store does not have.
     fn unknown_ticket() -> [Option<EndedTicket>; 1] {
-        let ticket = Ticket {
-            item: ItemId::parse("concert").unwrap(),
-            user: UserId::parse("kim").unwrap(),
-            number: Number::base_at(START).next(),
-        };
+        let (item, user) = (ItemId::parse("concert").unwrap(), UserId::parse("kim").unwrap());
+        let ticket = Ticket::new(item, user, Number::base_at(START).next());
         [Some(EndedTicket { partition: PARTITION, ticket, reason: EndReason::Left, at: START })]
     }
 

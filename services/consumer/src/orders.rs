@@ -63,14 +63,14 @@ impl OrderHandler {
         &self,
         ClosedOrder { ticket, reason, at }: &ClosedOrder,
     ) -> Result<(), RetryLater> {
-        let (item, number, now) = (&ticket.item, ticket.number, self.clock.now_ms());
-        if self.ticket_keys.is_too_old(number, now) {
+        let now = self.clock.now_ms();
+        if self.ticket_keys.is_too_old(ticket.number, now) {
             return Ok(());
         }
-        let ended = self.store.complete(item, &ticket.user, number, *reason, now).await;
+        let ended = self.store.complete(ticket, *reason, now).await;
         match ended.map_err(|error| retry_later(&error))? {
             EndOutcome::ItemUnknown if now < at + ITEM_RECOVERY_WINDOW_MS => {
-                Err(RetryLater(format!("the store has lost item {item}")))
+                Err(RetryLater(format!("the store has lost item {}", ticket.item)))
             }
             EndOutcome::Ended | EndOutcome::AlreadyEnded | EndOutcome::ItemUnknown => Ok(()),
         }

@@ -9,11 +9,8 @@ use uuid::Uuid;
 use crate::broker::{Broker, TEST_TIMEOUT};
 
 fn activated(item: &str, number: u64) -> TokenActivated {
-    let ticket = Ticket {
-        item: ItemId::parse(item).unwrap(),
-        user: UserId::parse("kim").unwrap(),
-        number: Number(number),
-    };
+    let (item, user) = (ItemId::parse(item).unwrap(), UserId::parse("kim").unwrap());
+    let ticket = Ticket::new(item, user, Number(number));
     TokenActivated::new(&TicketKeys::generate(), ticket, Uuid::new_v4(), 1_000, 2_000)
 }
 

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Number, Settings, UserId};
+use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Settings, Ticket, UserId};
 
 use super::line::Line;
 use super::outbox::PendingEvents;
@@ -53,29 +53,19 @@ impl TicketStore for MemoryStore {
         Ok(())
     }
 
-    async fn resolve(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number)],
-        now: Millis,
-    ) -> Result<Vec<TicketState>> {
+    async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {
+        let Some(Ticket { item: id, .. }) = tickets.first() else { return Ok(Vec::new()) };
         let (mut state, partition) = (self.state(), self.partition_index(id));
         let store = self.checked_identity(&mut state, partition, now);
         let states = state.update_and_activate(id, partition, |line, events| {
-            let resolve = |(user, number): &(UserId, Number)| {
-                rules::resolve::resolve(line, user, *number, store, now, events)
-            };
+            let resolve = |ticket| rules::resolve::resolve(line, ticket, store, now, events);
             tickets.iter().map(resolve).collect()
         });
         Ok(states.unwrap_or_else(|| vec![TicketState::ItemUnknown; tickets.len()]))
     }
 
-    async fn restore_entry(
-        &self,
-        id: &ItemId,
-        entry: &EntryProof,
-        now: Millis,
-    ) -> Result<TicketState> {
+    async fn restore_entry(&self, entry: &EntryProof, now: Millis) -> Result<TicketState> {
+        let id = &entry.ticket.item;
         let (mut state, partition) = (self.state(), self.partition_index(id));
         let store = self.checked_identity(&mut state, partition, now);
         let restored = state.update_and_activate(id, partition, |line, events| {
@@ -84,47 +74,35 @@ impl TicketStore for MemoryStore {
         Ok(restored.unwrap_or(TicketState::ItemUnknown))
     }
 
-    async fn leave(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        now: Millis,
-    ) -> Result<EndOutcome> {
-        let (mut state, partition) = (self.state(), self.partition_index(id));
+    async fn leave(&self, ticket: &Ticket, now: Millis) -> Result<EndOutcome> {
+        let (mut state, partition) = (self.state(), self.partition_index(&ticket.item));
         let store = self.checked_identity(&mut state, partition, now);
-        let outcome = state.update_line(id, partition, None, |line, events| {
-            Some(rules::end_ticket::leave(line, user, number, store, now, events))
+        let outcome = state.update_line(&ticket.item, partition, None, |line, events| {
+            Some(rules::end_ticket::leave(line, ticket, store, now, events))
         });
         Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
     }
 
     async fn complete(
         &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
+        ticket: &Ticket,
         reason: EndReason,
         now: Millis,
     ) -> Result<EndOutcome> {
-        let (mut state, partition) = (self.state(), self.partition_index(id));
+        let (mut state, partition) = (self.state(), self.partition_index(&ticket.item));
         let store = self.checked_identity(&mut state, partition, now);
-        let outcome = state.update_line(id, partition, None, |line, events| {
-            Some(rules::end_ticket::complete(line, user, number, reason, store, now, events))
+        let outcome = state.update_line(&ticket.item, partition, None, |line, events| {
+            Some(rules::end_ticket::complete(line, ticket, reason, store, now, events))
         });
         Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
     }
 
-    async fn note_ended(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number, EndReason)],
-        now: Millis,
-    ) -> Result<bool> {
+    async fn note_ended(&self, ended: &[(Ticket, EndReason)], now: Millis) -> Result<bool> {
+        let Some((Ticket { item: id, .. }, _)) = ended.first() else { return Ok(true) };
         let mut state = self.state();
-        let Some(line) = state.lines.get_mut(id) else { return Ok(tickets.is_empty()) };
-        for (user, number, reason) in tickets {
-            line.note_ended(user, *number, *reason, now);
+        let Some(line) = state.lines.get_mut(id) else { return Ok(false) };
+        for (ticket, reason) in ended {
+            line.note_ended(&ticket.user, ticket.number, *reason, now);
         }
         Ok(true)
     }

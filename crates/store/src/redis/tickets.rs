@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use daegi_domain::liveness::slice_of;
-use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Number, Settings, UserId};
+use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Settings, Ticket, UserId};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::client::call_error::is_out_of_memory;
@@ -62,28 +62,20 @@ impl TicketStore for RedisStore {
         Ok(())
     }
 
-    async fn resolve(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number)],
-        now: Millis,
-    ) -> Result<Vec<TicketState>> {
+    async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {
+        let Some(Ticket { item: id, .. }) = tickets.first() else { return Ok(Vec::new()) };
         let mut script = self.line_script(id, |scripts| &scripts.resolve);
         script.key(self.keys(id).slice(slice_of(now))).arg(now).arg(self.recovery_hold);
         self.pass_generation(&mut script, id);
-        tickets.iter().for_each(|(user, number)| {
-            script.arg(user.as_str()).arg(number.0);
+        tickets.iter().for_each(|ticket| {
+            script.arg(ticket.user.as_str()).arg(ticket.number.0);
         });
         reply::ticket_states(self.run(script).await?)
     }
 
-    async fn restore_entry(
-        &self,
-        id: &ItemId,
-        entry: &EntryProof,
-        now: Millis,
-    ) -> Result<TicketState> {
-        let EntryProof { user, number, at, expires_at } = entry;
+    async fn restore_entry(&self, entry: &EntryProof, now: Millis) -> Result<TicketState> {
+        let EntryProof { ticket, at, expires_at } = entry;
+        let Ticket { item: id, user, number, .. } = ticket;
         let mut script = self.line_script(id, |scripts| &scripts.restore_entry);
         script
             .arg(now)
@@ -99,43 +91,31 @@ impl TicketStore for RedisStore {
                 expires_at: *expires_at,
             }));
         }
-        let states = self.resolve(id, &[(user.clone(), *number)], now).await?;
+        let states = self.resolve(std::slice::from_ref(ticket), now).await?;
         Ok(states.first().copied().unwrap_or(TicketState::ItemUnknown))
     }
 
-    async fn leave(
-        &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
-        now: Millis,
-    ) -> Result<EndOutcome> {
-        self.end_ticket(id, user, number, EndReason::Left, "any", now).await
+    async fn leave(&self, ticket: &Ticket, now: Millis) -> Result<EndOutcome> {
+        self.end_ticket(ticket, EndReason::Left, "any", now).await
     }
 
     async fn complete(
         &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
+        ticket: &Ticket,
         reason: EndReason,
         now: Millis,
     ) -> Result<EndOutcome> {
-        self.end_ticket(id, user, number, reason, "entered", now).await
+        self.end_ticket(ticket, reason, "entered", now).await
     }
 
-    async fn note_ended(
-        &self,
-        id: &ItemId,
-        tickets: &[(UserId, Number, EndReason)],
-        now: Millis,
-    ) -> Result<bool> {
+    async fn note_ended(&self, ended: &[(Ticket, EndReason)], now: Millis) -> Result<bool> {
+        let Some((Ticket { item: id, .. }, _)) = ended.first() else { return Ok(true) };
         let mut is_known = true;
-        for tickets in tickets.chunks(MAX_USERS_PER_CALL as usize) {
+        for ended in ended.chunks(MAX_USERS_PER_CALL as usize) {
             let mut script = self.line_script(id, |scripts| &scripts.note_ended);
             script.arg(now);
-            tickets.iter().for_each(|(user, number, reason)| {
-                script.arg(user.as_str()).arg(number.0).arg(reason.code());
+            ended.iter().for_each(|(ticket, reason)| {
+                script.arg(ticket.user.as_str()).arg(ticket.number.0).arg(reason.code());
             });
             is_known = self.run(script).await?;
         }
@@ -159,9 +139,7 @@ impl RedisStore {
     /// Ends a ticket: `which` is `any` for a user who leaves, `entered` for an order that was closed.
     async fn end_ticket(
         &self,
-        id: &ItemId,
-        user: &UserId,
-        number: Number,
+        Ticket { item: id, user, number, .. }: &Ticket,
         reason: EndReason,
         which: &str,
         now: Millis,

@@ -1,4 +1,4 @@
-use daegi_domain::{EndReason, JoinRefusal, Millis, Number, UserId};
+use daegi_domain::{EndReason, JoinRefusal, Millis, Number, Ticket};
 
 use crate::limits::LEAVE_WINDOW_MS;
 
@@ -92,10 +92,8 @@ impl EndOutcome {
 /// An entry that a valid pass proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryProof {
-    /// Who was admitted.
-    pub user: UserId,
-    /// The ticket's number.
-    pub number: Number,
+    /// The ticket that was admitted.
+    pub ticket: Ticket,
     /// When the ticket was admitted.
     pub at: Millis,
     /// When the entry expires.

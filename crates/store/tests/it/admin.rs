@@ -3,7 +3,7 @@
 use daegi_domain::{EndReason, Number, Policy};
 use daegi_store::{HEARTBEAT_RETENTION_MS, HeartbeatRecord, LineTotals, MAX_AUDIT_ENTRIES};
 
-use crate::support::{SETTINGS, START, both, change, item, users};
+use crate::support::{SETTINGS, START, both, change, item, ticket_of, users};
 
 #[tokio::test]
 async fn the_audit_log_returns_the_latest_changes_first_and_deletes_the_oldest() {
@@ -53,15 +53,11 @@ async fn counts_contain_the_frontier_and_the_ends_by_reason() {
         store.join(&id, &users_in_line, &SETTINGS, START).await.unwrap();
         store.admit(epoch, &id, 3, 0, 100, START).await.unwrap();
         let base = Number::base_at(START).0;
-        let at = |nth: usize| (&users_in_line[nth], Number(base + 1 + nth as u64));
-        let ended = |nth, reason| {
-            let (user, number) = at(nth);
-            store.complete(&id, user, number, reason, START)
-        };
-        assert!(ended(0, EndReason::Completed).await.unwrap().is_ended(), "{name}");
-        assert!(ended(1, EndReason::Left).await.unwrap().is_ended(), "{name}");
-        let (user, number) = at(4);
-        store.leave(&id, user, number, START).await.unwrap();
+        let at = |nth: usize| ticket_of(&id, &users_in_line[nth], Number(base + 1 + nth as u64));
+        for (nth, reason) in [(0, EndReason::Completed), (1, EndReason::Left)] {
+            assert!(store.complete(&at(nth), reason, START).await.unwrap().is_ended(), "{name}");
+        }
+        store.leave(&at(4), START).await.unwrap();
         store.expire(epoch, &id, START + 31_000).await.unwrap();
         let counts = store.counts(&[id]).await.unwrap().remove(0);
         assert_eq!((counts.base, counts.frontier), (Number(base), Number(base + 4)), "{name}");

@@ -5,7 +5,7 @@ use daegi_store::{
     EndOutcome, Epoch, JoinOutcome, LiveState, MAX_USERS_PER_CALL, SharedStore, TicketState,
 };
 
-use crate::support::{START, both, change, item, open_concert, user, users};
+use crate::support::{START, both, change, item, open_concert, ticket_of, tickets_of, user, users};
 
 /// A quota that no test reaches.
 const UNLIMITED: Settings = Settings { token_count_to_move: 100_000, tick_ms: 1000 };
@@ -28,7 +28,8 @@ async fn enter(store: &SharedStore, id: &ItemId, users: &[UserId], now: u64) -> 
 }
 
 async fn complete(store: &SharedStore, id: &ItemId, who: &UserId, number: Number, now: u64) {
-    let closing = store.complete(id, who, number, EndReason::Completed, now).await.unwrap();
+    let closing =
+        store.complete(&ticket_of(id, who, number), EndReason::Completed, now).await.unwrap();
     assert_eq!(closing, EndOutcome::Ended);
 }
 
@@ -85,7 +86,7 @@ async fn a_user_who_is_admitted_again_has_the_full_time() {
         complete(&store, &id, &kim, numbers[0], START + 1).await;
         let again = enter(&store, &id, std::slice::from_ref(&kim), START + 300_000).await[0];
         assert_eq!(expire_all(&store, epoch, &id, END).await, 1, "{name}: lee");
-        let entered = store.resolve(&id, &[(kim, again)], END).await.unwrap()[0];
+        let entered = store.resolve(&tickets_of(&id, &[(kim, again)]), END).await.unwrap()[0];
         assert!(
             matches!(entered, TicketState::Live(LiveState::Entered { .. })),
             "{name}: {entered:?}"
@@ -145,7 +146,7 @@ async fn exactly_the_absent_users_miss_their_turn() {
         }
         assert_eq!((admitted as usize, missed as usize), (8_240, ABSENT.len()), "{name}");
         let tickets = ABSENT.map(|index| (all[index].clone(), number(index)));
-        for standing in store.resolve(&id, &tickets, later).await.unwrap() {
+        for standing in store.resolve(&tickets_of(&id, &tickets), later).await.unwrap() {
             assert!(matches!(standing, TicketState::Live(LiveState::Waiting { .. })), "{name}");
         }
     }
@@ -171,12 +172,15 @@ async fn ends_of_tickets_that_were_never_admitted_are_deleted_earlier() {
         let epoch = store.begin_term(now).await.unwrap();
         store.admit(epoch, &concert, 1, 0, 1000, now).await.unwrap();
         for (user, number) in all.iter().zip(&numbers) {
-            assert!(store.leave(&concert, user, *number, now).await.unwrap().is_ended(), "{name}");
+            assert!(
+                store.leave(&ticket_of(&concert, user, *number), now).await.unwrap().is_ended(),
+                "{name}"
+            );
         }
         let standings = async |at| {
             store.expire(epoch, &concert, at).await.unwrap();
             let tickets: Vec<_> = all.iter().cloned().zip(numbers.iter().copied()).collect();
-            store.resolve(&concert, &tickets, at).await.unwrap()
+            store.resolve(&tickets_of(&concert, &tickets), at).await.unwrap()
         };
         let left = TicketState::Ended(EndReason::Left);
         assert_eq!(standings(now + 599_000).await, [left, left], "{name}");

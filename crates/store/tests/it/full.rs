@@ -11,7 +11,7 @@ use daegi_store::{
 use daegi_testkit::{Redis, eventually};
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{PARTITIONS, SETTINGS, START, change, item, user};
+use crate::support::{PARTITIONS, SETTINGS, START, change, item, ticket_of, tickets_of, user};
 
 const TTL: Duration = Duration::from_secs(30);
 
@@ -101,13 +101,15 @@ async fn a_full_redis_refuses_only_new_tickets() {
     // Tickets are admitted, left, completed, expired and swept.
     assert_eq!(store.admit(epoch, &concert, 3, 0, 1000, START).await.unwrap().admitted, 3);
     let (first, fourth) = (number(&store, "user-0").await, number(&store, "user-3").await);
-    let done = store.complete(&concert, &user("user-0"), first, EndReason::Completed, START).await;
+    let done = store
+        .complete(&ticket_of(&concert, &user("user-0"), first), EndReason::Completed, START)
+        .await;
     assert_eq!(done.unwrap(), EndOutcome::Ended);
-    let left = store.leave(&concert, &user("user-3"), fourth, START).await;
+    let left = store.leave(&ticket_of(&concert, &user("user-3"), fourth), START).await;
     assert_eq!(left.unwrap(), EndOutcome::Ended);
     store.mark_seen(&concert, &LivenessPage::of([fourth.next()]), START).await.unwrap();
     let fifth = (user("user-4"), number(&store, "user-4").await);
-    let standing = store.resolve(&concert, &[fifth], START).await.unwrap();
+    let standing = store.resolve(&tickets_of(&concert, &[fifth]), START).await.unwrap();
     assert_eq!(standing, [TicketState::Live(LiveState::Waiting { position: 1 })]);
     let later = START + 700_000;
     assert_eq!(store.expire(epoch, &concert, later).await.unwrap().expired, 2);
@@ -155,7 +157,8 @@ async fn admissions_and_returns_continue_on_a_full_redis() {
     let later = START + 100_000;
     let admission = store.admit(epoch, &concert, 3, 0, 1000, later).await.unwrap();
     assert_eq!((admission.admitted, admission.missed > 0), (0, true));
-    let back = store.resolve(&concert, &[(user("user-0"), first)], later).await.unwrap();
+    let back =
+        store.resolve(&tickets_of(&concert, &[(user("user-0"), first)]), later).await.unwrap();
     assert_eq!(back, [TicketState::Live(LiveState::Waiting { position: 1 })]);
     let admission = store.admit(epoch, &concert, 1, 0, 1000, later + 1).await.unwrap();
     assert_eq!(admission.admitted, 1);

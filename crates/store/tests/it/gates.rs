@@ -8,7 +8,8 @@ use daegi_store::{
 };
 
 use crate::support::{
-    PARTITIONS, SETTINGS, START, both, change, item, join_number, open_concert, user, users,
+    PARTITIONS, SETTINGS, START, both, change, item, join_number, open_concert, ticket_of,
+    tickets_of, user, users,
 };
 
 async fn join(
@@ -80,7 +81,10 @@ async fn unpublished_ends_do_not_hold_another_line() {
             leavers.iter().zip(store.join(&busy, &leavers, &SETTINGS, START).await.unwrap())
         {
             let JoinOutcome::Ticket { number, .. } = joined else { panic!("{name}: {joined:?}") };
-            assert!(store.leave(&busy, who, number, START).await.unwrap().is_ended(), "{name}");
+            assert!(
+                store.leave(&ticket_of(&busy, who, number), START).await.unwrap().is_ended(),
+                "{name}"
+            );
         }
         store.join(&id, &users(12), &SETTINGS, START).await.unwrap();
         let admission = store.admit(epoch, &id, 12, 0, 10, START).await.unwrap();
@@ -128,7 +132,7 @@ async fn a_user_who_leaves_too_often_must_wait_to_join_again() {
         for _ in 0..LeaveLimit::default().0 {
             let number = join_number(&store, &id, "kim", now).await;
             assert!(
-                store.leave(&id, &user("kim"), number, now).await.unwrap().is_ended(),
+                store.leave(&ticket_of(&id, &user("kim"), number), now).await.unwrap().is_ended(),
                 "{name}"
             );
             now += 10;
@@ -159,7 +163,7 @@ async fn an_entry_given_back_keeps_its_slot_until_its_pass_expires() {
             if store.admit(epoch, &id, 1, 0, 100, now).await.unwrap().admitted == 1 {
                 passes.push(number);
             }
-            store.leave(&id, &user("kim"), number, now).await.unwrap();
+            store.leave(&ticket_of(&id, &user("kim"), number), now).await.unwrap();
         }
         assert_eq!(passes.len(), 1, "{name}: one pass is valid at a time");
         let entered = store.counts(std::slice::from_ref(&id)).await.unwrap()[0].entered;
@@ -184,12 +188,15 @@ async fn an_order_closed_after_its_entry_was_given_back_frees_the_slot() {
             let number = join_number(&store, &id, "kim", START).await;
             let admit = async || store.admit(epoch, &id, 1, 0, 100, START).await.unwrap().admitted;
             assert_eq!(admit().await, 1, "{name}");
-            store.leave(&id, &user("kim"), number, START).await.unwrap();
+            store.leave(&ticket_of(&id, &user("kim"), number), START).await.unwrap();
             store.join(&id, &[user("lee")], &SETTINGS, START).await.unwrap();
             if guard == Guard::Offline {
                 assert_eq!(admit().await, 0, "{name}: the pass is valid");
                 let kim = user("kim");
-                store.complete(&id, &kim, number, EndReason::Completed, START).await.unwrap();
+                store
+                    .complete(&ticket_of(&id, &kim, number), EndReason::Completed, START)
+                    .await
+                    .unwrap();
             }
             assert_eq!(admit().await, 1, "{name}: the slot is free");
         }
@@ -231,7 +238,8 @@ async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
         store.set_paused(&id, true, START).await.unwrap();
         let now = missed + 400_000;
         assert_eq!(store.expire(epoch, &id, now).await.unwrap().abandoned, 0, "{name}");
-        let standing = store.resolve(&id, &[(user("kim"), number)], now).await.unwrap()[0];
+        let standing =
+            store.resolve(&tickets_of(&id, &[(user("kim"), number)]), now).await.unwrap()[0];
         assert_eq!(standing, TicketState::Live(LiveState::Waiting { position: 1 }), "{name}");
     }
 }

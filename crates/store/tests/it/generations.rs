@@ -8,7 +8,10 @@ use daegi_store::{
     Store, TicketState,
 };
 
-use crate::support::{PARTITIONS, SETTINGS, START, Topology, change, item, user, users, waiting};
+use crate::support::{
+    PARTITIONS, SETTINGS, START, Topology, change, ended_tickets, item, ticket_of, tickets_of,
+    user, users, waiting,
+};
 
 /// Ten minutes between the earlier store and the new one.
 const LATER: u64 = START + 600_000;
@@ -67,7 +70,7 @@ async fn ticket_states(
     tickets: &[(UserId, Number)],
     now: u64,
 ) -> Vec<TicketState> {
-    store.resolve(&item("concert"), tickets, now).await.unwrap()
+    store.resolve(&tickets_of(&item("concert"), tickets), now).await.unwrap()
 }
 
 async fn recovering_until(store: &dyn Store) -> u64 {
@@ -83,9 +86,10 @@ async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
         let epoch = earlier.begin_term(START).await.unwrap();
         earlier.admit(epoch, &item("concert"), 1, 0, 1000, START).await.unwrap();
         let (id, (who, number)) = (item("concert"), old[0].clone());
-        let completed = earlier.complete(&id, &who, number, EndReason::Completed, START).await;
+        let completed =
+            earlier.complete(&ticket_of(&id, &who, number), EndReason::Completed, START).await;
         assert_eq!(completed.unwrap(), EndOutcome::Ended, "{name}");
-        let left = earlier.leave(&id, &old[1].0, old[1].1, START).await.unwrap();
+        let left = earlier.leave(&ticket_of(&id, &old[1].0, old[1].1), START).await.unwrap();
         assert_eq!(left, EndOutcome::Ended, "{name}");
         old.push((user("long-ago"), Number::base_at(START - 200 * 86_400_000)));
         old.push((user("ahead"), Number::base_at(LATER + 60_000)));
@@ -95,15 +99,14 @@ async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
         let refused = vec![TicketState::Restarted; old.len()];
         assert_eq!(ticket_states(&*store, &old, LATER).await, refused, "{name}");
         for (user, number) in &old {
-            let left = store.leave(&id, user, *number, LATER).await.unwrap();
+            let left = store.leave(&ticket_of(&id, user, *number), LATER).await.unwrap();
             assert_eq!(left, EndOutcome::AlreadyEnded, "{name}: {user}");
             let entry = EntryProof {
-                user: user.clone(),
-                number: *number,
+                ticket: ticket_of(&id, user, *number),
                 at: START,
                 expires_at: LATER + 600_000,
             };
-            let state = store.restore_entry(&id, &entry, LATER).await.unwrap();
+            let state = store.restore_entry(&entry, LATER).await.unwrap();
             assert_eq!(state, TicketState::Restarted, "{name}: {user}");
         }
         assert_eq!(ticket_states(&*store, &new, LATER).await, [waiting(1)], "{name}");
@@ -163,7 +166,10 @@ async fn a_number_tells_when_it_was_issued_also_in_a_line_that_is_a_month_old() 
         let name = fixture.name();
         let store = fixture.fresh(START).await;
         let first = join(&*store, &users(3), START).await;
-        let left = store.leave(&item("concert"), &first[1].0, first[1].1, START).await.unwrap();
+        let left = store
+            .leave(&ticket_of(&item("concert"), &first[1].0, first[1].1), START)
+            .await
+            .unwrap();
         assert_eq!(left, EndOutcome::Ended, "{name}");
 
         let within = join(&*store, &[user("within")], START + MAX_CLOCK_LAG_MS).await;
@@ -199,8 +205,11 @@ async fn tickets_that_ended_before_the_loss_leave_the_line_when_that_becomes_kno
         );
         let ended = [(0, EndReason::Completed), (2, EndReason::Left)];
         let ended = ended.map(|(index, reason)| (old[index].0.clone(), old[index].1, reason));
-        assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}");
-        assert!(store.note_ended(&id, &ended, LATER).await.unwrap(), "{name}: again");
+        assert!(store.note_ended(&ended_tickets(&id, &ended), LATER).await.unwrap(), "{name}");
+        assert!(
+            store.note_ended(&ended_tickets(&id, &ended), LATER).await.unwrap(),
+            "{name}: again"
+        );
         let (completed, left) = (EndReason::Completed, EndReason::Left);
         let expected = [TicketState::Ended(completed), waiting(1), TicketState::Ended(left)];
         assert_eq!(ticket_states(&*store, &old, LATER).await, expected, "{name}");
@@ -213,6 +222,9 @@ async fn tickets_that_ended_before_the_loss_leave_the_line_when_that_becomes_kno
         for partition in 0..PARTITIONS {
             assert_eq!(store.outbox_len(partition).await.unwrap(), 0, "{name}: no event");
         }
-        assert!(!store.note_ended(&item("other"), &ended, LATER).await.unwrap(), "{name}");
+        assert!(
+            !store.note_ended(&ended_tickets(&item("other"), &ended), LATER).await.unwrap(),
+            "{name}"
+        );
     }
 }

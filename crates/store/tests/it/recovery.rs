@@ -8,7 +8,10 @@ use daegi_store::{
     RECLAIM_WINDOW_MS, ReplayState, SharedStore, StoreImage, TicketState,
 };
 
-use crate::support::{PARTITIONS, SETTINGS, START, Topology, change, item, user, users, waiting};
+use crate::support::{
+    PARTITIONS, SETTINGS, START, Topology, change, item, ticket_of, tickets_of, user, users,
+    waiting,
+};
 
 /// A store that can lose data on request.
 struct LossyStore {
@@ -79,7 +82,7 @@ impl LossyStore {
     }
 
     async fn ticket_states(&self, tickets: &[(UserId, Number)], now: u64) -> Vec<TicketState> {
-        self.store.resolve(&concert(), tickets, now).await.unwrap()
+        self.store.resolve(&tickets_of(&concert(), tickets), now).await.unwrap()
     }
 
     async fn admit(&self, epoch: Epoch, quota: u32, now: u64) -> u32 {
@@ -214,11 +217,13 @@ async fn ended_reset_and_late_tickets_are_not_reclaimed() {
         let later = START + 1000;
         lossy.open(later).await;
         // A lost ticket can be left, and a lost entry completed.
-        let left = lossy.store.leave(&concert(), &old[0].0, old[0].1, later).await.unwrap();
+        let left =
+            lossy.store.leave(&ticket_of(&concert(), &old[0].0, old[0].1), later).await.unwrap();
         assert_eq!(left, EndOutcome::Ended, "{name}");
         let ((user, number), id) = (&old[1], concert());
-        let done = lossy.store.complete(&id, user, *number, EndReason::Completed, later);
-        assert_eq!(done.await.unwrap(), EndOutcome::Ended, "{name}");
+        let done =
+            lossy.store.complete(&ticket_of(&id, user, *number), EndReason::Completed, later).await;
+        assert_eq!(done.unwrap(), EndOutcome::Ended, "{name}");
         let ends = [EndReason::Left, EndReason::Completed].map(TicketState::Ended);
         assert_eq!(lossy.ticket_states(&old[..2], later).await, ends, "{name}");
         let too_late = later + RECLAIM_WINDOW_MS;
@@ -245,31 +250,24 @@ async fn a_pass_proves_an_admission_that_the_store_lost() {
         lossy.fail_over().await;
         // On the replica the ticket waits; after the complete loss it is unknown.
         let (user, number) = old[0].clone();
-        let entry = EntryProof { user, number, at: START, expires_at: START + 600_000 };
+        let ticket = ticket_of(&concert(), &user, number);
+        let entry = EntryProof { ticket, at: START, expires_at: START + 600_000 };
         let entry_state = TicketState::Live(LiveState::Entered {
             admitted_at: START,
             expires_at: START + 600_000,
         });
         let now = START + 5000;
-        assert_eq!(
-            lossy.store.restore_entry(&concert(), &entry, now).await.unwrap(),
-            entry_state,
-            "{name}"
-        );
+        assert_eq!(lossy.store.restore_entry(&entry, now).await.unwrap(), entry_state, "{name}");
         assert_eq!(lossy.ticket_states(&old[1..2], now).await, [waiting(1)], "{name}");
         lossy.lose_everything().await;
         lossy.open(now).await;
-        assert_eq!(
-            lossy.store.restore_entry(&concert(), &entry, now).await.unwrap(),
-            entry_state,
-            "{name}"
-        );
+        assert_eq!(lossy.store.restore_entry(&entry, now).await.unwrap(), entry_state, "{name}");
         assert_eq!(lossy.ticket_states(&old[..1], now).await, [entry_state], "{name}");
         assert_eq!(lossy.admitted().await, [old[0].1], "{name}: published again with the same id");
 
-        let left = lossy.store.leave(&concert(), &entry.user, number, now).await.unwrap();
+        let left = lossy.store.leave(&entry.ticket, now).await.unwrap();
         assert_eq!(left, EndOutcome::Ended, "{name}");
-        let again = lossy.store.restore_entry(&concert(), &entry, now).await.unwrap();
+        let again = lossy.store.restore_entry(&entry, now).await.unwrap();
         assert_eq!(
             again,
             TicketState::Ended(EndReason::Left),
@@ -286,7 +284,10 @@ async fn a_ticket_that_the_replica_never_received_can_be_ended() {
         let old = lossy.join(&users(2), START).await;
         lossy.fail_over().await;
         let (id, now) = (concert(), START + 1000);
-        let done = lossy.store.complete(&id, &old[0].0, old[0].1, EndReason::Completed, now).await;
+        let done = lossy
+            .store
+            .complete(&ticket_of(&id, &old[0].0, old[0].1), EndReason::Completed, now)
+            .await;
         assert_eq!(done.unwrap(), EndOutcome::Ended, "{name}");
         let ticket_states = lossy.ticket_states(&old, now).await;
         let expected = [TicketState::Ended(EndReason::Completed), waiting(1)];
@@ -300,9 +301,9 @@ async fn a_ticket_of_a_lost_item_is_not_reported_as_ended() {
         let old = lossy.join(&users(2), START).await;
         lossy.lose_everything().await;
         let (id, now, reason) = (concert(), START + 1000, EndReason::Completed);
-        let done = lossy.store.complete(&id, &old[0].0, old[0].1, reason, now).await;
+        let done = lossy.store.complete(&ticket_of(&id, &old[0].0, old[0].1), reason, now).await;
         assert_eq!(done.unwrap(), EndOutcome::ItemUnknown, "{}", lossy.name);
-        let left = lossy.store.leave(&id, &old[1].0, old[1].1, now).await;
+        let left = lossy.store.leave(&ticket_of(&id, &old[1].0, old[1].1), now).await;
         assert_eq!(left.unwrap(), EndOutcome::ItemUnknown, "{}", lossy.name);
     }
 }

@@ -8,7 +8,9 @@ use daegi_store::{
     SharedStore, TicketState,
 };
 
-use crate::support::{SETTINGS, START, both, change, item, open_concert, user, users, waiting};
+use crate::support::{
+    SETTINGS, START, both, change, item, open_concert, ticket_of, tickets_of, user, users, waiting,
+};
 
 /// Joins one user; returns number and position.
 async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Number, u64) {
@@ -27,7 +29,7 @@ async fn ticket_state(
     number: Number,
     now: u64,
 ) -> TicketState {
-    store.resolve(id, &[(who.clone(), number)], now).await.unwrap()[0]
+    store.resolve(&tickets_of(id, &[(who.clone(), number)]), now).await.unwrap()[0]
 }
 
 #[tokio::test]
@@ -325,9 +327,9 @@ async fn an_expired_entry_can_neither_be_completed_nor_left() {
             "{name}"
         );
         let completed = EndReason::Completed;
-        let done = store.complete(&id, &user("kim"), numbers[0], completed, end).await;
+        let done = store.complete(&ticket_of(&id, &user("kim"), numbers[0]), completed, end).await;
         assert_eq!(done.unwrap(), EndOutcome::AlreadyEnded, "{name}");
-        let left = store.leave(&id, &user("lee"), numbers[1], end).await;
+        let left = store.leave(&ticket_of(&id, &user("lee"), numbers[1]), end).await;
         assert_eq!(left.unwrap(), EndOutcome::AlreadyEnded, "{name}");
         let events = events(&store).await;
         let ends = events.iter().filter_map(|event| match event {
@@ -374,7 +376,9 @@ async fn ends_past_their_retention_are_deleted_in_batches() {
         let all = users(MAX_USERS_PER_CALL as usize + 1);
         store.join(&id, &all, &SETTINGS, START).await.unwrap();
         for (who, number) in all.iter().zip(base + 1..) {
-            assert!(store.leave(&id, who, Number(number), START).await.unwrap().is_ended());
+            assert!(
+                store.leave(&ticket_of(&id, who, Number(number)), START).await.unwrap().is_ended()
+            );
         }
         let old = START + ENDED_RETENTION_MS;
         assert!(!store.expire(epoch, &id, old - 1).await.unwrap().more, "{name}");

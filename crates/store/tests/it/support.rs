@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use daegi_domain::{ItemChange, ItemId, ItemName, Number, Policy, Settings, UserId};
+use daegi_domain::{
+    EndReason, ItemChange, ItemId, ItemName, Number, Policy, Settings, Ticket, UserId,
+};
 use daegi_store::{
     Epoch, JoinOutcome, LiveState, MemoryStore, RedisStore, SharedStore, TicketState,
 };
@@ -132,6 +134,25 @@ pub(crate) async fn join_number(store: &SharedStore, id: &ItemId, who: &str, now
         JoinOutcome::Ticket { number, .. } => number,
         JoinOutcome::Refused(refusal) => panic!("{who} was refused: {refusal:?}"),
     }
+}
+
+/// A ticket of this line.
+pub(crate) fn ticket_of(id: &ItemId, user: &UserId, number: Number) -> Ticket {
+    Ticket::new(id.clone(), user.clone(), number)
+}
+
+/// Tickets of this line.
+pub(crate) fn tickets_of(id: &ItemId, holders: &[(UserId, Number)]) -> Vec<Ticket> {
+    holders.iter().map(|(user, number)| ticket_of(id, user, *number)).collect()
+}
+
+/// Ended tickets of this line.
+pub(crate) fn ended_tickets(
+    id: &ItemId,
+    ended: &[(UserId, Number, EndReason)],
+) -> Vec<(Ticket, EndReason)> {
+    let ended_ticket = |(user, number, reason): &_| (ticket_of(id, user, *number), *reason);
+    ended.iter().map(ended_ticket).collect()
 }
 
 /// The state of a waiting ticket.

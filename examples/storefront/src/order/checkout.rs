@@ -105,7 +105,7 @@ impl Checkout {
     /// daegi admits no more users than there is stock, but receives the stock over Kafka with a delay, so the order service
     /// must check the stock itself. (With several replicas and a database: reserve a row.)
     fn build_order(&self, ticket: &Ticket, card: Card, ledger: &mut OrderLedger) -> Order {
-        let Ticket { item, user, number } = ticket;
+        let Ticket { item, user, number, .. } = ticket;
         let order_id = Uuid::new_v5(&ORDER_IDS, format!("{item}/{number}/{user}").as_bytes());
         let card_declined = card == Card::MayBeDeclined
             && order_id.as_bytes()[15] % 100 < self.setup.cancelled_percent;
@@ -134,7 +134,7 @@ impl Checkout {
 /// The ticket of an entry. It is the same for all passes of the entry; the pass id changes with daegi's ticket secret.
 fn ticket_of(entry: &Entry) -> Ticket {
     let Entry { item, user, number, .. } = entry.clone();
-    Ticket { item, user, number }
+    Ticket::new(item, user, number)
 }
 
 #[cfg(test)]

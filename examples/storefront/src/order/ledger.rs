@@ -201,7 +201,7 @@ mod tests {
             let (order_id, user_id) = (Uuid::nil(), user.clone());
             Order { order_id, item_id: item(), user_id, outcome }
         };
-        let ticket = Ticket { item: item(), user: user.clone(), number: Number(5) };
+        let ticket = Ticket::new(item(), user.clone(), Number(5));
         let first = ledger.order_of(&ticket, |_| order(Outcome::Completed));
         assert_eq!(first, (order(Outcome::Completed), false));
         let again = ledger.order_of(&ticket, |_| order(Outcome::Cancelled));

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use daegi_domain::{Number, UserId};
+use daegi_domain::{Ticket, UserId};
 use daegi_store::{JoinOutcome, TicketState};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
@@ -138,15 +138,15 @@ impl BatchHandler for JoinHandler {
 pub(super) struct ResolveHandler(pub(super) Arc<SharedLine>);
 
 impl BatchHandler for ResolveHandler {
-    type Request = (UserId, Number);
+    type Request = Ticket;
     type Reply = TicketState;
 
-    async fn call(&self, tickets: Vec<(UserId, Number)>) -> Result<Vec<TicketState>> {
-        let SharedLine { id, context, .. } = &*self.0;
+    async fn call(&self, tickets: Vec<Ticket>) -> Result<Vec<TicketState>> {
+        let SharedLine { context, .. } = &*self.0;
         let Deduplicated { unique, indices } = deduplicate(tickets);
         context.metrics.ask_batch.record(unique.len() as f64);
         let now = context.clock.now_ms();
-        let states = with_store_timeout("resolve", context.store.resolve(id, &unique, now)).await?;
+        let states = with_store_timeout("resolve", context.store.resolve(&unique, now)).await?;
         // The store returns one state per ticket, so the default is never used.
         let state = |index: usize| states.get(index).copied().unwrap_or(TicketState::ItemUnknown);
         Ok(indices.into_iter().map(state).collect())
@@ -155,11 +155,11 @@ impl BatchHandler for ResolveHandler {
 
 /// Tickets without duplicates, and for each request the index of its ticket.
 struct Deduplicated {
-    unique: Vec<(UserId, Number)>,
+    unique: Vec<Ticket>,
     indices: Vec<usize>,
 }
 
-fn deduplicate(tickets: Vec<(UserId, Number)>) -> Deduplicated {
+fn deduplicate(tickets: Vec<Ticket>) -> Deduplicated {
     let mut known = HashMap::with_capacity(tickets.len());
     let (mut unique, mut indices) = (Vec::new(), Vec::with_capacity(tickets.len()));
     for ticket in tickets {

@@ -33,14 +33,14 @@ const TOUCH_RESOLUTION_MS: u64 = 250;
 pub(crate) struct LineHandle {
     pub(super) shared: Arc<SharedLine>,
     joins: BatchSender<UserId, JoinOutcome>,
-    resolves: BatchSender<(UserId, Number), TicketState>,
+    resolves: BatchSender<Ticket, TicketState>,
 }
 
 /// The background work of a line: batches, refreshes and flushes.
 pub(super) struct LineTask {
     shared: Arc<SharedLine>,
     joins: Batcher<UserId, JoinOutcome>,
-    resolves: Batcher<(UserId, Number), TicketState>,
+    resolves: Batcher<Ticket, TicketState>,
 }
 
 /// What all lines of a pod share.
@@ -181,7 +181,7 @@ impl LineHandle {
         let state = match cached.lookup(ticket.number) {
             Lookup::Waiting { position } => waiting(position),
             Lookup::NotWaiting | Lookup::NotIssued => {
-                let state = self.resolves.send((ticket.user.clone(), ticket.number)).await?;
+                let state = self.resolves.send(ticket.clone()).await?;
                 self.shared.context.ticket_states.insert(ticket, state, &cached);
                 if is_waiting(state) && cached.may_miss_reclaimed(ticket.number) {
                     // The store has just reclaimed the number, so the cached line lacks it.

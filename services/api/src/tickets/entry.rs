@@ -15,23 +15,22 @@ pub(crate) enum Credential {
     Pass(String),
 }
 
-/// User, number and, for a pass, the proof of its entry.
-type VerifiedCredential = (UserId, Number, Option<EntryProof>);
+/// A ticket and, for a pass, the proof of its entry.
+type VerifiedCredential = (Ticket, Option<EntryProof>);
 
 impl TicketService {
     /// Returns whether a token or a pass belongs to a live entry. A valid pass is not sufficient: the
     /// entry may have ended since it was signed.
     pub(crate) async fn verify(&self, item: &ItemId, credential: Credential) -> Result<Verdict> {
-        let (user, number, entry) = match self.verify_credential(item, &credential) {
+        let (ticket, entry) = match self.verify_credential(item, &credential) {
             Ok(verified) => verified,
             Err(reason) => return Ok(Verdict::refused(reason)),
         };
         let now = self.clock.now_ms();
-        let ticket = Ticket { item: item.clone(), user, number };
         let state = match (self.resolve_one(&ticket).await?, entry) {
             // A waiting ticket with a pass: the store lost its admission.
             (TicketState::Live(LiveState::Waiting { .. }), Some(entry)) => {
-                with_store_timeout("reenter", self.store.restore_entry(item, &entry, now)).await?
+                with_store_timeout("reenter", self.store.restore_entry(&entry, now)).await?
             }
             (state, _) => state,
         };
@@ -52,7 +51,7 @@ impl TicketService {
             let Ok(user) = UserId::parse("warm-up") else {
                 return;
             };
-            let ticket = Ticket { item: item.clone(), user, number: Number(number) };
+            let ticket = Ticket::new(item.clone(), user, Number(number));
             let jti = self.ticket_keys.uuid(&ticket);
             let pass = self.pass_keys.pass(&ticket, jti, now, now + 60_000);
             std::hint::black_box(self.pass_keys.verify(item, &pass, now).is_ok());
@@ -69,18 +68,17 @@ impl TicketService {
         match credential {
             Credential::Token(token) => {
                 let ticket = self.ticket_keys.verify_at(item, token, now).map_err(Reason::from)?;
-                let Ticket { user, number, .. } = ticket;
-                Ok((user, number, None))
+                Ok((ticket, None))
             }
             Credential::Pass(pass) => {
                 let claims = self.pass_keys.verify(item, pass, now)?;
-                let (user, number) = (claims.sub, claims.num);
-                if self.ticket_keys.is_too_old(number, now) {
+                let ticket = Ticket::new(item.clone(), claims.sub, claims.num);
+                if self.ticket_keys.is_too_old(ticket.number, now) {
                     return Err(TokenError::TooOld.into());
                 }
                 let (at, expires_at) = (claims.iat * 1000, claims.exp * 1000);
-                let entry = EntryProof { user: user.clone(), number, at, expires_at };
-                Ok((user, number, Some(entry)))
+                let entry = EntryProof { ticket: ticket.clone(), at, expires_at };
+                Ok((ticket, Some(entry)))
             }
         }
     }

@@ -50,7 +50,7 @@ impl TicketService {
         match self.join_replacing_expired(&line, item, &user).await? {
             JoinOutcome::Refused(refusal) => Err(refusal.into()),
             JoinOutcome::Ticket { number, is_new: new, state: place } => {
-                let ticket = Ticket { item: item.clone(), user, number };
+                let ticket = Ticket::new(item.clone(), user, number);
                 let token = self.ticket_keys.token(&ticket);
                 let view = TicketView::from_live(place, self.clock.now_ms());
                 let response = self.ticket_response(&ticket, token, Some(&cached), view);
@@ -78,7 +78,8 @@ impl TicketService {
                 if !self.ticket_keys.is_too_old(number, now) {
                     return Ok(joined);
                 }
-                with_store_timeout("leave", self.store.leave(item, user, number, now)).await?;
+                let ticket = Ticket::new(item.clone(), user.clone(), number);
+                with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
                 line.join(user.clone()).await
             }
             joined => Ok(joined),
@@ -114,9 +115,10 @@ impl TicketService {
         presented: &UnverifiedToken,
         begun: Option<&RequestStart>,
     ) -> Result<()> {
-        let Ticket { item, user, number } = self.verify_token(presented)?;
+        let ticket = self.verify_token(presented)?;
         let now = self.clock.now_ms();
-        let left = with_store_timeout("leave", self.store.leave(&item, &user, number, now)).await?;
+        let left = with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
+        let Ticket { item, number, .. } = ticket;
         self.lines.discard_cached_state(&item, number);
         require_known_item(left)?;
         if let Some(line) = self.lines.get(&item) {
@@ -138,23 +140,21 @@ impl TicketService {
         begun: Option<&RequestStart>,
     ) -> Result<bool> {
         let now = self.clock.now_ms();
-        let (user, number) = match credential {
-            Credential::Token(token) => {
-                let ticket = self.ticket_keys.verify_at(&item, &token, now)?;
-                (ticket.user, ticket.number)
-            }
+        let ticket = match credential {
+            Credential::Token(token) => self.ticket_keys.verify_at(&item, &token, now)?,
             Credential::Pass(pass) => match self.pass_keys.verify(&item, &pass, now) {
                 Ok(claims) if self.ticket_keys.is_too_old(claims.num, now) => {
                     return Err(TokenError::TooOld.into());
                 }
-                Ok(claims) => (claims.sub, claims.num),
+                Ok(claims) => Ticket::new(item, claims.sub, claims.num),
                 Err(PassError::Expired) => return Ok(false),
                 Err(PassError::Invalid) => return Err(TokenError::Invalid.into()),
                 Err(PassError::WrongItem) => return Err(TokenError::WrongItem.into()),
             },
         };
-        let completed = self.store.complete(&item, &user, number, EndReason::Completed, now);
+        let completed = self.store.complete(&ticket, EndReason::Completed, now);
         let released = require_known_item(with_store_timeout("complete", completed).await?)?;
+        let Ticket { item, number, .. } = ticket;
         self.lines.discard_cached_state(&item, number);
         if let Some(begun) = begun {
             self.tracer.record_call(TracedCall::Complete, &item, number, begun);

@@ -209,8 +209,7 @@ impl TicketService {
 
     /// Resolves one ticket with its own store call.
     pub(super) async fn resolve_one(&self, ticket: &Ticket) -> Result<TicketState> {
-        let (now, tickets) = (self.clock.now_ms(), [(ticket.user.clone(), ticket.number)]);
-        let states = self.store.resolve(&ticket.item, &tickets, now);
+        let states = self.store.resolve(std::slice::from_ref(ticket), self.clock.now_ms());
         let states = with_store_timeout("resolve", states).await?;
         // The store returns one state per ticket, so the default is never used.
         Ok(states.first().copied().unwrap_or(TicketState::ItemUnknown))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daegi_domain::{ItemChange, ItemName};
+use daegi_domain::{ItemChange, ItemName, Ticket};
 use daegi_store::{ItemStore, RedisStore, TicketStore};
 use daegi_testkit::{Redis, redis_or_skip};
 use futures_util::future::join_all;
@@ -153,7 +153,7 @@ async fn a_waiting_ticket_of_a_sleeping_line_gets_a_fresh_position() {
     let number = harness.number("concert", &kim);
     let user = daegi_domain::UserId::parse("kim").unwrap();
     let now = harness.clock.now_ms();
-    harness.store.leave(&id("concert"), &user, number, now).await.unwrap();
+    harness.store.leave(&Ticket::new(id("concert"), user, number), now).await.unwrap();
     sleep(Duration::from_millis(500)).await;
     assert_eq!(harness.poll("concert", &lee).await.json()["position"], 1);
     harness.end().await;

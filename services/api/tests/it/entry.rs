@@ -147,11 +147,11 @@ async fn exactly_one_proof_is_needed() {
 async fn nothing_is_said_about_entries_of_an_item_that_was_lost() {
     let harness = Harness::cold();
     harness.wait_until_ready().await;
-    let ticket = daegi_domain::Ticket {
-        item: crate::harness::id("concert"),
-        user: daegi_domain::UserId::parse("kim").unwrap(),
-        number: daegi_domain::Number::base_at(crate::harness::NOW),
-    };
+    let ticket = daegi_domain::Ticket::new(
+        crate::harness::id("concert"),
+        daegi_domain::UserId::parse("kim").unwrap(),
+        daegi_domain::Number::base_at(crate::harness::NOW),
+    );
     let token = harness.keys.token(&ticket);
     let body = json!({ "token": token }).to_string();
     harness.post(VERIFY, &body).await.assert_problem(503, "UNAVAILABLE");

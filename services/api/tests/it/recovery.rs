@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use daegi_domain::RECOVERY_HOLD_MS;
+use daegi_domain::{RECOVERY_HOLD_MS, Ticket};
 use daegi_store::TicketStore;
 use daegi_testkit::eventually;
 use serde_json::{Value, json};
@@ -80,7 +80,8 @@ async fn a_ticket_that_is_reclaimed_after_admissions_resumed_gets_its_position()
     harness.admit("concert", 1).await;
     let number = harness.number("concert", &tokens[0]);
     let kim = daegi_domain::UserId::parse("kim").unwrap();
-    harness.store.resolve(&id("concert"), &[(kim, number)], harness.clock.now_ms()).await.unwrap();
+    let ticket = Ticket::new(id("concert"), kim, number);
+    harness.store.resolve(&[ticket], harness.clock.now_ms()).await.unwrap();
     harness.until_status("concert", &tokens[1], "ENTERABLE").await;
     until_position(&harness, &tokens[0], 1).await;
     until_position(&harness, &tokens[2], 2).await;

@@ -71,11 +71,11 @@ async fn a_valid_token_of_an_unknown_item_gets_503() {
     let other = Harness::cold();
     other.wait_until_ready().await;
     other.poll("concert", &token).await.assert_problem(401, "INVALID_TOKEN");
-    let ticket = daegi_domain::Ticket {
-        item: crate::harness::id("nowhere"),
-        user: daegi_domain::UserId::parse("kim").unwrap(),
-        number: daegi_domain::Number::base_at(crate::harness::NOW),
-    };
+    let ticket = daegi_domain::Ticket::new(
+        crate::harness::id("nowhere"),
+        daegi_domain::UserId::parse("kim").unwrap(),
+        daegi_domain::Number::base_at(crate::harness::NOW),
+    );
     let token = other.keys.token(&ticket);
     other.poll("nowhere", &token).await.assert_problem(503, "UNAVAILABLE");
     other.end().await;

@@ -8,7 +8,7 @@ use daegi_runtime::Clock;
 use daegi_store::{EndOutcome, MemoryStore, RedisStore, TicketState};
 use uuid::Uuid;
 
-use crate::harness::{ConsumerHarness, PARTITIONS, SETTINGS, changed, item};
+use crate::harness::{ConsumerHarness, PARTITIONS, SETTINGS, changed};
 use crate::orders::{ended, entered};
 
 /// The event of an end, with the token of this ticket.
@@ -32,8 +32,7 @@ async fn a_ticket_that_ended_stays_ended(harness: &ConsumerHarness, lose: impl A
     let users = ["kim", "lee"].map(|name| UserId::parse(name).unwrap());
     let [kim, lee] = entered(harness, &users).await.try_into().unwrap();
     let now = Clock::system().now_ms();
-    let completed =
-        harness.store.complete(&kim.item, &kim.user, kim.number, EndReason::Completed, now);
+    let completed = harness.store.complete(&kim, EndReason::Completed, now);
     assert_eq!(completed.await.unwrap(), EndOutcome::Ended);
     // Lee's is forged: it has Kim's token.
     harness.publish(&[closed(harness, &lee, &kim), closed(harness, &kim, &kim)]).await;
@@ -41,9 +40,7 @@ async fn a_ticket_that_ended_stays_ended(harness: &ConsumerHarness, lose: impl A
     lose().await;
     harness.until("concert", |item| item.is_some()).await;
     ended(harness, &kim, EndReason::Completed).await;
-    let asked = [(lee.user.clone(), lee.number)];
-    let lees =
-        harness.store.resolve(&item("concert"), &asked, Clock::system().now_ms()).await.unwrap();
+    let lees = harness.store.resolve(&[lee], Clock::system().now_ms()).await.unwrap();
     assert!(matches!(lees[0], TicketState::Live(_)), "reclaimed: {lees:?}");
 }
 

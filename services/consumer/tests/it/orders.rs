@@ -22,9 +22,7 @@ pub(crate) async fn entered(harness: &ConsumerHarness, users: &[UserId]) -> Vec<
     let epoch = store.begin_term(0).await.unwrap();
     store.admit(epoch, &concert, 10, 0, 1_000, now).await.unwrap();
     let ticket = |(joined, user): (JoinOutcome, &UserId)| match joined {
-        JoinOutcome::Ticket { number, .. } => {
-            Ticket { item: item("concert"), user: user.clone(), number }
-        }
+        JoinOutcome::Ticket { number, .. } => Ticket::new(item("concert"), user.clone(), number),
         JoinOutcome::Refused(refusal) => panic!("refused: {refusal:?}"),
     };
     joined.into_iter().zip(users).map(ticket).collect()
@@ -43,10 +41,9 @@ fn closed(harness: &ConsumerHarness, ticket: &Ticket, outcome: Outcome) -> Recor
 }
 
 pub(crate) async fn ended(harness: &ConsumerHarness, ticket: &Ticket, reason: EndReason) {
-    let asked = [(ticket.user.clone(), ticket.number)];
     eventually(TEST_TIMEOUT, "the ticket has ended", async || {
         let now = Clock::system().now_ms();
-        let standings = harness.store.resolve(&ticket.item, &asked, now).await.unwrap();
+        let standings = harness.store.resolve(std::slice::from_ref(ticket), now).await.unwrap();
         standings[0] == TicketState::Ended(reason)
     })
     .await;

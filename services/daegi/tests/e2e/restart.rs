@@ -96,7 +96,7 @@ async fn waiting(redis: &Redis) -> Vec<String> {
     let joined = store.join(&item.id, &users, &settings, now).await.unwrap();
     let token = |(user, joined): (&UserId, JoinOutcome)| match joined {
         JoinOutcome::Ticket { number, .. } => {
-            keys.token(&Ticket { item: item.id.clone(), user: user.clone(), number })
+            keys.token(&Ticket::new(item.id.clone(), user.clone(), number))
         }
         JoinOutcome::Refused(why) => panic!("refused: {why:?}"),
     };

@@ -112,8 +112,7 @@ impl KafkaSink {
 
     fn record(&self, item: &ItemId, event: &TicketEvent) -> Result<Record> {
         let (id, keys) = (event.id(item), &self.ticket_keys);
-        let ticket =
-            Ticket { item: item.clone(), user: event.user().clone(), number: event.number() };
+        let ticket = Ticket::new(item.clone(), event.user().clone(), event.number());
         match *event {
             TicketEvent::Admitted { at, expires_at, .. } => {
                 let body = TokenActivated::new(keys, ticket, id, at, expires_at);

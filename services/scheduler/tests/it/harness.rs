@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{
-    Item, ItemChange, ItemId, ItemName, LivenessPage, Number, Policy, Settings, TicketEvent, UserId,
+    Item, ItemChange, ItemId, ItemName, LivenessPage, Number, Policy, Settings, Ticket,
+    TicketEvent, UserId,
 };
 use daegi_runtime::Clock;
 use daegi_scheduler::{TickReport, Ticker};
@@ -116,7 +117,7 @@ impl SchedulerHarness {
 
     pub(crate) async fn state(&self, id: &str, name: &str, number: Number) -> TicketState {
         let now = self.clock.now_ms();
-        let standings = self.store.resolve(&item(id), &[(user(name), number)], now).await;
+        let standings = self.store.resolve(&[Ticket::new(item(id), user(name), number)], now).await;
         standings.unwrap()[0]
     }
 

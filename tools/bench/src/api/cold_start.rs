@@ -30,7 +30,7 @@ pub(super) async fn measure(
     }
     let bytes = fixture.redis_info("memory", "used_memory").await? - before;
     for ticket in line.tickets.iter().step_by(DEPARTED_EVERY) {
-        fixture.store.leave(&line.item, &ticket.user, ticket.number, now_ms()).await?;
+        fixture.store.leave(ticket, now_ms()).await?;
     }
     let last = line.tickets.last().context("the line is empty")?;
     let path = line.poll_path(&fixture.keys, last);

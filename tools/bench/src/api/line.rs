@@ -36,7 +36,7 @@ impl Line {
             let joined = store.join(&item, users, &SETTINGS, now_ms()).await?;
             for (joined, user) in joined.into_iter().zip(users) {
                 let number = number_of(&joined)?;
-                tickets.push(Ticket { item: item.clone(), user: user.clone(), number });
+                tickets.push(Ticket::new(item.clone(), user.clone(), number));
             }
         }
         Ok(Self { item, tickets })

@@ -43,8 +43,7 @@ impl Line {
         let (leave, stay): (Vec<_>, Vec<_>) =
             behind.into_iter().enumerate().partition(|(index, _)| index % (SHARE + 1) == SHARE / 2);
         let leave = leave.iter().map(|(_, ticket)| async move {
-            let left =
-                fixture.store.leave(&ticket.item, &ticket.user, ticket.number, now_ms()).await?;
+            let left = fixture.store.leave(ticket, now_ms()).await?;
             ensure!(left.is_ended(), "a ticket had ended before: {ticket:?}");
             Ok(())
         });

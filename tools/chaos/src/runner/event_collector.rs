@@ -109,14 +109,14 @@ fn parse<T: DeserializeOwned>(found: &TopicRecord) -> Option<T> {
 
 fn activated(event: TokenActivated) -> EventBody {
     let TokenActivated { item_id: item, user_id: user, number, .. } = event;
-    let ticket = Ticket { item, user, number };
+    let ticket = Ticket::new(item, user, number);
     let (id, expires) = (event.event_id.to_string(), Some(event.expires_at));
     EventBody { ticket, id, at: event.activated_at, expires, reason: None }
 }
 
 fn closed(event: TokenClosed) -> EventBody {
     let TokenClosed { item_id: item, user_id: user, number, .. } = event;
-    let ticket = Ticket { item, user, number };
+    let ticket = Ticket::new(item, user, number);
     let (id, reason) = (event.event_id.to_string(), Some(event.reason));
     EventBody { ticket, id, at: event.closed_at, expires: None, reason }
 }

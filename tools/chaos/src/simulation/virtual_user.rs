@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, ItemId, Number, UserId};
+use daegi_domain::{EndReason, ItemId, Number, Ticket, UserId};
 use daegi_store::{
     AdminStore, EndOutcome, Error, JoinOutcome, LiveState, Result, TicketState, TicketStore,
 };
@@ -78,8 +78,7 @@ impl VirtualUser {
     async fn poll_until(&self, number: Number, is_done: impl Fn(&str) -> bool) -> &'static str {
         loop {
             let from = self.state.now();
-            let tickets = [(self.user.clone(), number)];
-            let reply = self.store.resolve(&self.item, &tickets, self.state.now()).await;
+            let reply = self.store.resolve(&[self.ticket(number)], self.state.now()).await;
             let state = reply.map(|reply| reply.first().copied());
             let status = match state {
                 Ok(Some(state)) => poll_status(state),
@@ -101,10 +100,14 @@ impl VirtualUser {
         }
     }
 
+    fn ticket(&self, number: Number) -> Ticket {
+        Ticket::new(self.item.clone(), self.user.clone(), number)
+    }
+
     async fn leave(&self, number: Number) {
         let call = async || {
             let now = self.state.now();
-            self.store.leave(&self.item, &self.user, number, now).await.and_then(ended_or_retry)
+            self.store.leave(&self.ticket(number), now).await.and_then(ended_or_retry)
         };
         self.retry(Op::Leave, number, call).await;
     }
@@ -112,10 +115,7 @@ impl VirtualUser {
     async fn complete(&self, number: Number) {
         let call = async || {
             let (now, reason) = (self.state.now(), EndReason::Completed);
-            self.store
-                .complete(&self.item, &self.user, number, reason, now)
-                .await
-                .and_then(ended_or_retry)
+            self.store.complete(&self.ticket(number), reason, now).await.and_then(ended_or_retry)
         };
         self.retry(Op::Complete, number, call).await;
     }

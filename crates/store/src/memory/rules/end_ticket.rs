@@ -1,4 +1,4 @@
-use daegi_domain::{EndReason, Guard, Millis, Number, UserId};
+use daegi_domain::{EndReason, Guard, Millis, Ticket};
 
 use super::join::count_leave;
 use super::reclaim::{self, StoreIdentity};
@@ -8,29 +8,28 @@ use crate::types::EndOutcome;
 
 pub(in crate::memory) fn leave(
     line: &mut Line,
-    user: &UserId,
-    number: Number,
+    ticket: &Ticket,
     store: StoreIdentity,
     now: Millis,
     events: &mut PendingEvents,
 ) -> EndOutcome {
-    let outcome = end_left(line, user, number, store, now, events);
+    let outcome = end_left(line, ticket, store, now, events);
     if outcome.is_ended() {
-        count_leave(line, user, store, now);
+        count_leave(line, &ticket.user, store, now);
     }
     outcome
 }
 
 fn end_left(
     line: &mut Line,
-    user: &UserId,
-    number: Number,
+    ticket: &Ticket,
     store: StoreIdentity,
     now: Millis,
     events: &mut PendingEvents,
 ) -> EndOutcome {
+    let (user, number) = (&ticket.user, ticket.number);
     let entry = line.entered.get_number(user, number);
-    if end_entry(line, user, number, EndReason::Left, store, now, events).is_ended() {
+    if end_entry(line, ticket, EndReason::Left, store, now, events).is_ended() {
         // An offline guard accepts the pass until it expires, so the slot stays in use.
         if let Some(entry) = entry.filter(|_| line.item.policy.guard == Guard::Offline) {
             line.leftover.insert(number, entry.expires_at);
@@ -52,30 +51,29 @@ fn end_left(
 
 pub(in crate::memory) fn complete(
     line: &mut Line,
-    user: &UserId,
-    number: Number,
+    ticket: &Ticket,
     reason: EndReason,
     store: StoreIdentity,
     now: Millis,
     events: &mut PendingEvents,
 ) -> EndOutcome {
-    let outcome = end_entry(line, user, number, reason, store, now, events);
+    let outcome = end_entry(line, ticket, reason, store, now, events);
     if !outcome.is_ended() {
         // The order was closed after the user had given the entry back: its slot is free now.
-        line.leftover.remove(&number);
+        line.leftover.remove(&ticket.number);
     }
     outcome
 }
 
 fn end_entry(
     line: &mut Line,
-    user: &UserId,
-    number: Number,
+    ticket: &Ticket,
     reason: EndReason,
     store: StoreIdentity,
     now: Millis,
     events: &mut PendingEvents,
 ) -> EndOutcome {
+    let (user, number) = (&ticket.user, ticket.number);
     let Some(entry) = line.entered.get_number(user, number) else {
         return reclaim::end_unrecorded(line, user, number, reason, store, now, events);
     };

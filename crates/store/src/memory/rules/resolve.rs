@@ -1,4 +1,4 @@
-use daegi_domain::{EndReason, Millis, Number, UserId};
+use daegi_domain::{EndReason, Millis, Number, Ticket, UserId};
 
 use super::reclaim::{self, StoreIdentity};
 use crate::memory::line::{Line, Missed};
@@ -7,12 +7,12 @@ use crate::types::{LiveState, TicketState};
 
 pub(in crate::memory) fn resolve(
     line: &mut Line,
-    user: &UserId,
-    number: Number,
+    ticket: &Ticket,
     store: StoreIdentity,
     now: Millis,
     events: &mut PendingEvents,
 ) -> TicketState {
+    let (user, number) = (&ticket.user, ticket.number);
     if let Some(entry) = line.entered.get_number(user, number) {
         return match entry.expires_at > now {
             true => TicketState::Live(live_state(line, user, number)),

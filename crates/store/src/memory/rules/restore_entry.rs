@@ -14,19 +14,20 @@ pub(in crate::memory) fn restore_entry(
     now: Millis,
     events: &mut PendingEvents,
 ) -> TicketState {
-    let EntryProof { user, number, at, expires_at } = entry;
-    if line.entered.get(user).is_some() || line.removed || *number < line.valid_from {
-        return resolve(line, user, *number, store, now, events);
+    let EntryProof { ticket, at, expires_at } = entry;
+    let (user, number) = (&ticket.user, ticket.number);
+    if line.entered.get(user).is_some() || line.removed || number < line.valid_from {
+        return resolve(line, ticket, store, now, events);
     }
-    if *number > line.tail && line.has_evidence(store, now) {
-        line.advance_past_lost(*number, store, now);
+    if number > line.tail && line.has_evidence(store, now) {
+        line.advance_past_lost(number, store, now);
     }
-    if !line.remove_from_line(user, *number) {
-        if !line.is_reclaimable(user, *number, store, now) {
-            return resolve(line, user, *number, store, now, events);
+    if !line.remove_from_line(user, number) {
+        if !line.is_reclaimable(user, number, store, now) {
+            return resolve(line, ticket, store, now, events);
         }
         line.totals.joined += 1;
     }
-    line.admit_until(user.clone(), *number, *at, *expires_at, events);
+    line.admit_until(user.clone(), number, *at, *expires_at, events);
     TicketState::Live(LiveState::Entered { admitted_at: *at, expires_at: *expires_at })
 }

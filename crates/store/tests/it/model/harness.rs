@@ -12,7 +12,9 @@ use daegi_store::{
 
 use super::fairness::Fairness;
 use super::history::{FEW_USERS, News, Op};
-use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, user};
+use crate::support::{
+    PARTITIONS, SETTINGS, START, Topology, ended_tickets, item, ticket_of, tickets_of, user,
+};
 
 /// So low that random histories exceed it.
 const LEAVES: LeaveLimit = LeaveLimit(2);
@@ -150,7 +152,7 @@ impl<'a> ModelHarness<'a> {
                 let Some((user, number)) = self.ticket_with_offset(*item, *ticket, *off) else {
                     return Ok(());
                 };
-                both!(self, store => store.leave(&self.items[*item], &user, number, self.now))
+                both!(self, store => store.leave(&ticket_of(&self.items[*item], &user, number), self.now))
                     .map(drop)
             }
             Op::Complete { item, ticket, cancelled } => {
@@ -159,7 +161,8 @@ impl<'a> ModelHarness<'a> {
                 };
                 let reason = if *cancelled { EndReason::Left } else { EndReason::Completed };
                 let (id, now) = (&self.items[*item], self.now);
-                both!(self, store => store.complete(id, &user, number, reason, now)).map(drop)
+                both!(self, store => store.complete(&ticket_of(id, &user, number), reason, now))
+                    .map(drop)
             }
             Op::Reenter { item, ticket } => {
                 let Some((user, number)) = self.ticket(*item, *ticket) else {
@@ -167,8 +170,9 @@ impl<'a> ModelHarness<'a> {
                 };
                 self.fairness.pass_shown(*item, number);
                 let (id, now) = (&self.items[*item], self.now);
-                let entry = EntryProof { user, number, at: now - 20_000, expires_at: now + 40_000 };
-                both!(self, store => store.restore_entry(id, &entry, now)).map(drop)
+                let ticket = ticket_of(id, &user, number);
+                let entry = EntryProof { ticket, at: now - 20_000, expires_at: now + 40_000 };
+                both!(self, store => store.restore_entry(&entry, now)).map(drop)
             }
             Op::Replicate => {
                 let has_settings_copy = self.topology.replicate().await;
@@ -184,7 +188,7 @@ impl<'a> ModelHarness<'a> {
                 let tickets = tickets.iter().filter_map(|index| self.ticket(*item, *index));
                 let ended: Vec<_> = tickets.map(|(user, number)| (user, number, reason)).collect();
                 let (id, now) = (&self.items[*item], self.now);
-                both!(self, store => store.note_ended(id, &ended, now)).map(drop)
+                both!(self, store => store.note_ended(&ended_tickets(id, &ended), now)).map(drop)
             }
             Op::BeginTerm => {
                 self.epoch = both!(self, store => store.begin_term(self.now))?;
@@ -363,7 +367,8 @@ impl<'a> ModelHarness<'a> {
             self.remember(item, &ticket_with_offset);
             asked.push(ticket_with_offset);
         }
-        both!(self, store => store.resolve(&self.items[item], &asked, self.now)).map(drop)
+        both!(self, store => store.resolve(&tickets_of(&self.items[item], &asked), self.now))
+            .map(drop)
     }
 
     async fn lead(&mut self, op: &Op) -> std::result::Result<(), Violation> {
@@ -471,8 +476,9 @@ impl<'a> ModelHarness<'a> {
             both!(self, store => store.snapshot(&self.items[item], start))?;
             // The first call may reclaim lost tickets; the second returns their state.
             let (id, tickets) = (&self.items[item], &self.tickets[item]);
-            both!(self, store => store.resolve(id, tickets, self.now))?;
-            let standings = both!(self, store => store.resolve(id, tickets, self.now))?;
+            both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
+            let standings =
+                both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
             Fairness::check_one_ticket_per_user(tickets, &standings)?;
         }
         Ok(())

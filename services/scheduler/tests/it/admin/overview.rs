@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{EndReason, Heartbeat, LineState};
+use daegi_domain::{EndReason, Heartbeat, LineState, Ticket};
 use daegi_scheduler::Ticker;
 use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, TicketStore};
 use serde_json::{Value, json};
@@ -120,10 +120,10 @@ async fn a_line_is_sampled_until_it_is_empty_and_its_last_state_is_kept() {
     admin.monitor.sample().await.unwrap();
     admin.store.admit(epoch, &item("concert"), 1, 0, 100, START).await.unwrap();
     let number = daegi_domain::Number(daegi_domain::Number::base_at(START).0 + 1);
-    let (id, user) = (item("concert"), user("concert-0"));
-    let done = admin.store.complete(&id, &user, number, EndReason::Completed, START);
-    assert!(done.await.unwrap().is_ended());
-    admin.store.expire(epoch, &id, START).await.unwrap();
+    let ticket = Ticket::new(item("concert"), user("concert-0"), number);
+    let done = admin.store.complete(&ticket, EndReason::Completed, START).await;
+    assert!(done.unwrap().is_ended());
+    admin.store.expire(epoch, &ticket.item, START).await.unwrap();
     admin.clock.advance(Duration::from_secs(5));
     for _ in 0..3 {
         admin.monitor.sample().await.unwrap();
