@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::time::Duration;
 
+use daegi_domain::ItemId;
+
 /// Logs an outage of one component once, however often the operation fails in between.
 #[derive(Debug)]
 pub struct OutageLog {
     component: &'static str,
+    item: Option<ItemId>,
     latest: Option<String>,
 }
 
@@ -31,7 +34,19 @@ impl OutageLog {
     /// No outage yet.
     #[must_use]
     pub fn new(component: &'static str) -> Self {
-        Self { component, latest: None }
+        Self { component, item: None, latest: None }
+    }
+
+    /// No outage yet of an operation on the line of this item.
+    #[must_use]
+    pub fn for_item(component: &'static str, item: ItemId) -> Self {
+        Self { item: Some(item), ..Self::new(component) }
+    }
+
+    /// Whether the latest operation failed.
+    #[must_use]
+    pub fn is_ongoing(&self) -> bool {
+        self.latest.is_some()
     }
 
     /// Records a failure. Returns whether it was logged: `false` if the previous one had the same text.
@@ -39,7 +54,8 @@ impl OutageLog {
         let text = error.to_string();
         let is_new = self.latest.as_ref() != Some(&text);
         if is_new {
-            tracing::warn!(component = self.component, error = text, "operation failing, retrying");
+            let (component, item) = (self.component, self.item());
+            tracing::warn!(component, item.id = item, error = text, "operation failing, retrying");
             self.latest = Some(text);
         }
         is_new
@@ -48,8 +64,13 @@ impl OutageLog {
     /// Records a success. Logs it if it ends an outage.
     pub fn recovered(&mut self) {
         if self.latest.take().is_some() {
-            tracing::info!(component = self.component, "operation recovered");
+            let (component, item) = (self.component, self.item());
+            tracing::info!(component, item.id = item, "operation recovered");
         }
+    }
+
+    fn item(&self) -> Option<&str> {
+        self.item.as_ref().map(ItemId::as_str)
     }
 }
 
@@ -111,8 +132,9 @@ mod tests {
         let mut outage = OutageLog::new("test");
         assert!(outage.failed(&"no reply"));
         assert!(!outage.failed(&"no reply"));
-        assert!(outage.failed(&"connection refused"));
+        assert!(outage.failed(&"connection refused") && outage.is_ongoing());
         outage.recovered();
+        assert!(!outage.is_ongoing());
         assert!(outage.failed(&"connection refused"));
     }
 

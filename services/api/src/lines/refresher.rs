@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use daegi_domain::LineState;
+use daegi_runtime::outage::OutageLog;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use super::RegistryInner;
@@ -32,7 +33,7 @@ pub(super) struct Refresher {
     shared: Arc<SharedLine>,
     loader: LineLoader,
     registry: Weak<RegistryInner>,
-    in_outage: bool,
+    outage: OutageLog,
 }
 
 impl Refresher {
@@ -41,7 +42,8 @@ impl Refresher {
         loader: LineLoader,
         registry: Weak<RegistryInner>,
     ) -> Self {
-        Self { shared, loader, registry, in_outage: false }
+        let outage = OutageLog::for_item("line refresh", shared.id.clone());
+        Self { shared, loader, registry, outage }
     }
 
     pub(super) async fn run(mut self) -> Infallible {
@@ -52,7 +54,7 @@ impl Refresher {
     }
 
     async fn sleep(&self) {
-        sleep(if self.in_outage { ERROR_BACKOFF } else { MIN_REFRESH_INTERVAL }).await;
+        sleep(if self.outage.is_ongoing() { ERROR_BACKOFF } else { MIN_REFRESH_INTERVAL }).await;
         if self.shared.is_in_use() || !self.shared.try_sleep() {
             let _ = timeout(
                 REFRESH_INTERVAL - MIN_REFRESH_INTERVAL,
@@ -79,7 +81,12 @@ impl Refresher {
         let number = self.shared.started_refreshes.fetch_add(1, Ordering::SeqCst) + 1;
         let outcome = self.load().await;
         self.shared.context.metrics.refresh.record(began.elapsed());
-        self.log_outage(&outcome);
+        match &outcome {
+            Ok(()) | Err(Error::ItemNotFound) => self.outage.recovered(),
+            Err(error) => {
+                self.outage.failed(error);
+            }
+        }
         self.shared.refreshes.send_replace(RefreshResult { number, outcome });
     }
 
@@ -134,20 +141,6 @@ impl Refresher {
             }
             _ => {}
         }
-    }
-
-    /// Logs the begin and the end of an outage, not each failed load.
-    fn log_outage(&mut self, outcome: &Result<()>) {
-        let item = &self.shared.id;
-        let outage = outcome.as_ref().err().filter(|error| !matches!(error, Error::ItemNotFound));
-        match (self.in_outage, outage) {
-            (false, Some(error)) => {
-                tracing::warn!(item.id = %item, %error, "line refresh failing, serving 503")
-            }
-            (true, None) => tracing::info!(item.id = %item, "line refresh recovered"),
-            _ => {}
-        }
-        self.in_outage = outage.is_some();
     }
 }
 
