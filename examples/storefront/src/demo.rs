@@ -15,7 +15,7 @@ use crate::product::{Plan, Product, Progress};
 use crate::shop::{ENTRY_URL, Shop};
 use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
 use daegi_runtime::Shutdown;
-use daegi_store::Store;
+use daegi_store::ItemStore;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -157,7 +157,7 @@ pub fn sale_plan() -> Plan {
 ///
 /// # Errors
 /// If the store is unavailable.
-pub async fn set_policy(store: &dyn Store, now: Millis) -> daegi_store::Result<ItemId> {
+pub async fn set_policy(store: &dyn ItemStore, now: Millis) -> daegi_store::Result<ItemId> {
     let (id, name) = item();
     let line = ItemChange {
         id: id.clone(),

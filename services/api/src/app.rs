@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use crate::endpoints::tickets::fast_path;
 use crate::routes::{Listener, router};
 use crate::tickets::TicketService;
-use crate::warmup;
+use crate::warmup::WarmUp;
 
 /// Dependencies of the api, provided by the process it runs in.
 pub struct ApiDeps {
@@ -81,10 +81,10 @@ fn internal_body_limit(method: &Method, path: &str) -> usize {
 /// Builds the api and starts its tasks, including the warm-up, on the shutdown's tracker.
 #[must_use]
 pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
-    let health = deps.health.clone();
+    let (items, health) = (deps.store.clone(), deps.health.clone());
     let service = Arc::new(TicketService::new(deps, shutdown));
-    shutdown
-        .spawn("api warm-up", warmup::run(Arc::clone(&service), health, shutdown.token().clone()));
+    let warm_up = WarmUp::new(Arc::clone(&service), items);
+    shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
     Api {
         public: router(Listener::Public).with_state(Arc::clone(&service)),
         internal: router(Listener::Internal).with_state(Arc::clone(&service)),

@@ -66,9 +66,9 @@ impl LineRegistry {
         max_lines: usize,
         shutdown: &Shutdown,
     ) -> Self {
-        let settings = SettingsCache::new(Arc::clone(&store));
+        let settings = SettingsCache::new(store.clone());
         let (missing_items, ticket_states) =
-            (MissingItems::new(Arc::clone(&store)), TicketStateCache::new());
+            (MissingItems::new(store.clone()), TicketStateCache::new());
         let context =
             Arc::new(LineContext { store, clock, settings, metrics, missing_items, ticket_states });
         let registry = Arc::new(RegistryInner {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use daegi_domain::{ItemId, PassKeys, TicketKeys};
 use daegi_runtime::{Clock, Shutdown, Tracer};
-use daegi_store::SharedStore;
+use daegi_store::TicketStore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -36,7 +36,7 @@ pub(crate) use self::subscription::{StreamEvent, Subscription};
 /// The dependencies of all use cases.
 pub(crate) struct TicketService {
     pub(crate) lines: LineRegistry,
-    pub(crate) store: SharedStore,
+    pub(crate) store: Arc<dyn TicketStore>,
     pub(crate) clock: Clock,
     pub(crate) pass_keys: PassKeys,
     /// The JSON of the public keys, which guards fetch.
@@ -65,7 +65,7 @@ impl TicketService {
     pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
         let metrics = Arc::new(Metrics::new());
         let lines = LineRegistry::new(
-            Arc::clone(&deps.store),
+            deps.store.clone(),
             deps.clock.clone(),
             Arc::clone(&metrics),
             deps.limits.cached_lines,

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use daegi_domain::{ItemChange, ItemId, ItemName, NameError, UserId};
 use daegi_runtime::health::Component;
+use daegi_runtime::outage::{Backoff, OutageLog};
+use daegi_store::ItemStore;
 use futures_util::future::try_join_all;
 use tokio_util::sync::CancellationToken;
 
@@ -24,82 +26,99 @@ const USERS: usize = 256;
 const POLLS: usize = 1000;
 /// Passes that are signed and verified.
 const PASSES: usize = 50;
-/// Delay after a failed attempt, doubled up to the maximum.
-const RETRY_BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+/// The first and the longest delay after a failed attempt.
+const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
 
-/// Warms up, with retries until it succeeds, and then sets the component ready.
-pub(crate) async fn run(service: Arc<TicketService>, health: Component, stop: CancellationToken) {
-    let id = ItemId::reserved(&format!("warm-up-{:016x}", fastrand::u64(..)));
-    let warm = async {
-        let mut delay = RETRY_BACKOFF.0;
-        while let Err(error) = warm_up(&service, &id).await {
-            health.set_not_ready(format!("warming up: {error}"));
-            tokio::time::sleep(delay).await;
-            delay = (delay * 2).min(RETRY_BACKOFF.1);
+/// The warm-up of a pod.
+pub(crate) struct WarmUp {
+    service: Arc<TicketService>,
+    items: Arc<dyn ItemStore>,
+    /// The reserved item.
+    id: ItemId,
+}
+
+impl WarmUp {
+    pub(crate) fn new(service: Arc<TicketService>, items: Arc<dyn ItemStore>) -> Self {
+        let id = ItemId::reserved(&format!("warm-up-{:016x}", fastrand::u64(..)));
+        Self { service, items, id }
+    }
+
+    /// Warms up, with retries until it succeeds, and then sets the component ready.
+    pub(crate) async fn run(self, health: Component, stop: CancellationToken) {
+        let warm = async {
+            let mut backoff = Backoff::new(RETRY_DELAYS.0, RETRY_DELAYS.1);
+            let mut outage = OutageLog::new("warm-up");
+            while let Err(error) = self.warm_up().await {
+                outage.failed(&error);
+                health.set_not_ready(format!("warming up: {error}"));
+                tokio::time::sleep(backoff.next_delay()).await;
+            }
+            outage.recovered();
+            health.set_ready();
+        };
+        if stop.run_until_cancelled(warm).await.is_none() {
+            // Interrupted by the shutdown. A failure leaves an item behind that clients cannot name.
+            let _ = self.clean_up().await;
         }
-        health.set_ready();
-    };
-    if stop.run_until_cancelled(warm).await.is_none() {
-        // Interrupted by the shutdown. A failure leaves an item behind that clients cannot name.
-        let _ = clean_up(&service, &id).await;
     }
-}
 
-async fn warm_up(service: &TicketService, id: &ItemId) -> Result<()> {
-    let exercised = exercise_line(service, id).await;
-    exercised.and(clean_up(service, id).await)
-}
-
-async fn clean_up(service: &TicketService, id: &ItemId) -> Result<()> {
-    if let Some(line) = service.lines.get(id) {
-        service.lines.evict(&line);
-        // Flushed now, so that no mark is written after the purge.
-        let _ = line.flush().await;
+    async fn warm_up(&self) -> Result<()> {
+        let exercised = self.exercise_line().await;
+        exercised.and(self.clean_up().await)
     }
-    with_store_timeout("purge", service.store.purge(id)).await
-}
 
-async fn exercise_line(service: &TicketService, id: &ItemId) -> Result<()> {
-    open_line(service, id).await?;
-    let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
-    let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
-    let joined =
-        try_join_all(users.into_iter().map(|user| service.join(id, user, None, None))).await?;
-    let tickets: Vec<Ticket> = joined.into_iter().map(|(_, ticket)| ticket).collect();
-    for ticket in tickets.iter().cycle().take(POLLS) {
-        exercise_poll(service, id, &ticket.token).await?;
+    async fn clean_up(&self) -> Result<()> {
+        if let Some(line) = self.service.lines.get(&self.id) {
+            self.service.lines.evict(&line);
+            // Flushed now, so that no mark is written after the purge.
+            let _ = line.flush().await;
+        }
+        with_store_timeout("purge", self.items.purge(&self.id)).await
     }
-    service.warm_up_passes(id, PASSES);
-    if let Some(line) = service.lines.get(id) {
-        line.flush().await?;
+
+    async fn exercise_line(&self) -> Result<()> {
+        self.open_line().await?;
+        let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
+        let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
+        let joins = users.into_iter().map(|user| self.service.join(&self.id, user, None, None));
+        let tickets: Vec<Ticket> =
+            try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();
+        for ticket in tickets.iter().cycle().take(POLLS) {
+            self.exercise_poll(&ticket.token).await?;
+        }
+        self.service.warm_up_passes(&self.id, PASSES);
+        if let Some(line) = self.service.lines.get(&self.id) {
+            line.flush().await?;
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Creates the item and pauses it before the first join, so that no ticket is admitted and no event is
-/// written.
-async fn open_line(service: &TicketService, id: &ItemId) -> Result<()> {
-    let change = ItemChange {
-        id: id.clone(),
-        name: ItemName::parse("warm-up")
-            .map_err(|error: NameError| Error::invalid(error.to_string()))?,
-        stock: 1,
-        enabled: true,
-        version: None,
-        policy: None,
-    };
-    let now = service.clock.now_ms();
-    with_store_timeout("put_item", service.store.put_item(&change, now)).await?;
-    with_store_timeout("set_paused", service.store.set_paused(id, true, now)).await?;
-    Ok(())
-}
+    /// Creates the item and pauses it before the first join, so that no ticket is admitted and no event
+    /// is written.
+    async fn open_line(&self) -> Result<()> {
+        let change = ItemChange {
+            id: self.id.clone(),
+            name: ItemName::parse("warm-up")
+                .map_err(|error: NameError| Error::invalid(error.to_string()))?,
+            stock: 1,
+            enabled: true,
+            version: None,
+            policy: None,
+        };
+        let now = self.service.clock.now_ms();
+        with_store_timeout("put_item", self.items.put_item(&change, now)).await?;
+        with_store_timeout("set_paused", self.items.set_paused(&self.id, true, now)).await?;
+        Ok(())
+    }
 
-async fn exercise_poll(service: &TicketService, id: &ItemId, token: &str) -> Result<()> {
-    let presented = UnverifiedToken { item: id.clone(), token: token.to_owned(), user: None };
-    let ticket = match service.poll_cached(presented.clone()) {
-        Some(ticket) => ticket,
-        None => service.poll(presented, Duration::ZERO).await?,
-    };
-    std::hint::black_box(ticket.to_json().is_ok());
-    Ok(())
+    async fn exercise_poll(&self, token: &str) -> Result<()> {
+        let (item, token) = (self.id.clone(), token.to_owned());
+        let presented = UnverifiedToken { item, token, user: None };
+        let ticket = match self.service.poll_cached(presented.clone()) {
+            Some(ticket) => ticket,
+            None => self.service.poll(presented, Duration::ZERO).await?,
+        };
+        std::hint::black_box(ticket.to_json().is_ok());
+        Ok(())
+    }
 }

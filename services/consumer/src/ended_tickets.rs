@@ -7,14 +7,14 @@
 //! effect, so that the group's offset stays at the end.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use daegi_domain::{EndReason, ItemId, Millis, Ticket, TicketKeys, TokenClosed, Topic};
 use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater, schema,
 };
 use daegi_runtime::Clock;
-use daegi_store::SharedStore;
+use daegi_store::TicketStore;
 
 use crate::ConsumerDeps;
 use crate::error::retry_later;
@@ -28,7 +28,7 @@ const MAX_ENDS: usize = 250_000;
 
 /// Records ended tickets in a store that lost data.
 pub struct EndedTicketHandler {
-    store: SharedStore,
+    store: Arc<dyn TicketStore>,
     ticket_keys: TicketKeys,
     clock: Clock,
     replay_record: ReplayRecord,

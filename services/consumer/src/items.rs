@@ -1,13 +1,14 @@
 //! Events of product services: items are created, changed and removed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use daegi_domain::{ItemChanged, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Topic};
 use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater,
 };
 use daegi_runtime::Clock;
-use daegi_store::SharedStore;
+use daegi_store::ItemStore;
 
 use crate::ConsumerDeps;
 use crate::error::{InvalidMessage, decode, retry_later};
@@ -19,7 +20,7 @@ const VERSION_HEADER: &str = "version";
 /// Applies item events to the store.
 #[derive(Debug)]
 pub struct ItemHandler {
-    store: SharedStore,
+    store: Arc<dyn ItemStore>,
     clock: Clock,
     replay_record: ReplayRecord,
 }

@@ -1,13 +1,14 @@
 //! Events of order services: a closed order ends an entry.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use daegi_domain::{EndReason, Millis, OrderClosed, Ticket, TicketKeys, Topic};
 use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater,
 };
 use daegi_runtime::Clock;
-use daegi_store::{EndOutcome, SharedStore};
+use daegi_store::{EndOutcome, TicketStore};
 use futures_util::future::join_all;
 
 use crate::ConsumerDeps;
@@ -22,7 +23,7 @@ const MAX_CONCURRENT: usize = 64;
 
 /// Ends the entries of closed orders.
 pub struct OrderHandler {
-    store: SharedStore,
+    store: Arc<dyn TicketStore>,
     ticket_keys: TicketKeys,
     clock: Clock,
 }
@@ -41,8 +42,8 @@ impl OrderHandler {
     /// A handler of this store.
     #[must_use]
     pub fn new(deps: &ConsumerDeps) -> Self {
-        let (store, clock) = (deps.store.clone(), deps.clock.clone());
-        Self { store, ticket_keys: deps.ticket_keys.clone(), clock }
+        let (ticket_keys, clock) = (deps.ticket_keys.clone(), deps.clock.clone());
+        Self { store: deps.store.clone(), ticket_keys, clock }
     }
 
     fn closed(&self, message: &InboundMessage<'_>) -> Result<ClosedOrder, InvalidMessage> {

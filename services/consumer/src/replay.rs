@@ -1,21 +1,23 @@
 //! The replay progress of topic partitions, in the store. It is lost together with the data it
 //! describes.
 
+use std::sync::Arc;
+
 use daegi_domain::Topic;
 use daegi_kafka::{ReplayProgress, RetryLater};
-use daegi_store::{ReplayState, SharedStore};
+use daegi_store::{ReplayState, ReplayStore};
 
 use crate::error::retry_later;
 
 /// The replay progress of one topic.
 #[derive(Debug)]
 pub(crate) struct ReplayRecord {
-    store: SharedStore,
+    store: Arc<dyn ReplayStore>,
     topic: Topic,
 }
 
 impl ReplayRecord {
-    pub(crate) fn new(store: SharedStore, topic: Topic) -> Self {
+    pub(crate) fn new(store: Arc<dyn ReplayStore>, topic: Topic) -> Self {
         Self { store, topic }
     }
 

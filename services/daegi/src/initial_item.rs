@@ -1,7 +1,7 @@
 //! The item created in an empty store, so that a first start has something to try.
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
-use daegi_store::{Result, Store};
+use daegi_store::{ItemStore, Result};
 
 const ID: &str = "demo";
 const NAME: &str = "Friday 8 pm concert";
@@ -10,7 +10,7 @@ const NAME: &str = "Friday 8 pm concert";
 ///
 /// # Errors
 /// If the store is unavailable.
-pub async fn create(store: &dyn Store, now: Millis) -> Result<()> {
+pub async fn create(store: &dyn ItemStore, now: Millis) -> Result<()> {
     store.put_item(&item(), now).await?;
     tracing::info!(item.id = ID, "initial item created");
     Ok(())

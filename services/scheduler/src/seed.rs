@@ -11,7 +11,7 @@ use std::{fs, io};
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
 use daegi_runtime::Config;
-use daegi_store::{PutOutcome, Store};
+use daegi_store::{ItemStore, PutOutcome};
 use serde::Deserialize;
 
 /// Items to create.
@@ -90,7 +90,7 @@ impl Seeds {
     /// If the store is unavailable.
     pub async fn create_missing(
         &self,
-        store: &dyn Store,
+        store: &dyn ItemStore,
         now: Millis,
     ) -> daegi_store::Result<usize> {
         let mut created = 0;
@@ -106,7 +106,11 @@ impl Seeds {
 
 impl Seed {
     /// Creates the item atomically if it is absent: version 0 is older than any stored one.
-    async fn create_if_absent(&self, store: &dyn Store, now: Millis) -> daegi_store::Result<bool> {
+    async fn create_if_absent(
+        &self,
+        store: &dyn ItemStore,
+        now: Millis,
+    ) -> daegi_store::Result<bool> {
         let change = ItemChange {
             id: self.item_id.clone(),
             name: self.item_name.clone(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use daegi_domain::{ItemId, LineState, Number, Settings, Ticket, UserId};
-use daegi_store::{LiveState, SharedStore, TicketState};
+use daegi_store::{AdminStore, ItemStore, LiveState, TicketState};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
@@ -116,12 +116,12 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
 
 /// The settings of all lines, read about once per second for all of them.
 pub(crate) struct SettingsCache {
-    store: SharedStore,
+    store: Arc<dyn AdminStore>,
     last: AsyncMutex<Option<(Settings, Instant)>>,
 }
 
 impl SettingsCache {
-    pub(super) fn new(store: SharedStore) -> Self {
+    pub(super) fn new(store: Arc<dyn AdminStore>) -> Self {
         Self { store, last: AsyncMutex::default() }
     }
 
@@ -144,7 +144,7 @@ impl SettingsCache {
 /// Items that requests name and that do not exist. Requests with random ids cost the store one read
 /// of all ids per second, not one read each.
 pub(super) struct MissingItems {
-    store: SharedStore,
+    store: Arc<dyn ItemStore>,
     missing: TtlCache<ItemId, ()>,
     first_loads: Mutex<FirstLoads>,
     ids: AsyncMutex<Option<(Instant, Arc<HashSet<ItemId>>)>>,
@@ -159,7 +159,7 @@ struct FirstLoads {
 }
 
 impl MissingItems {
-    pub(super) fn new(store: SharedStore) -> Self {
+    pub(super) fn new(store: Arc<dyn ItemStore>) -> Self {
         let began = Instant::now();
         let first_loads = Mutex::new(FirstLoads { began, count: 0, check_until: began });
         let missing = TtlCache::new(MISSING_TTL, MISSING_CAPACITY);

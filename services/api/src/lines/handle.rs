@@ -7,7 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use daegi_domain::{ItemId, Number, Ticket, UserId};
 use daegi_runtime::Clock;
-use daegi_store::{JoinOutcome, LiveState, SharedStore, TicketState};
+use daegi_store::{JoinOutcome, LiveState, TicketState, TicketStore};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -45,7 +45,7 @@ pub(super) struct LineTask {
 
 /// What all lines of a pod share.
 pub(crate) struct LineContext {
-    pub(super) store: SharedStore,
+    pub(super) store: Arc<dyn TicketStore>,
     pub(super) clock: Clock,
     pub(super) settings: SettingsCache,
     pub(super) metrics: Arc<Metrics>,

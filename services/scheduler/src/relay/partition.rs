@@ -9,7 +9,7 @@ use daegi_domain::{TicketEvent, Topic};
 use daegi_kafka::PendingDelivery;
 use daegi_runtime::Tracer;
 use daegi_runtime::spans::Span;
-use daegi_store::{OutboxBatch, Store};
+use daegi_store::{OutboxBatch, OutboxStore};
 use metrics::counter;
 
 use super::RelayError;
@@ -35,7 +35,7 @@ const MAX_READS_PER_RUN: usize = 64;
 
 /// The relay of one partition.
 pub(super) struct PartitionRelay<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn OutboxStore,
     sink: &'a dyn EventSink,
     session: &'a dyn SinkSession,
     recent: &'a RecentEvents,
@@ -65,7 +65,7 @@ struct EventCounts {
 
 impl<'a> PartitionRelay<'a> {
     pub(super) fn new(
-        store: &'a dyn Store,
+        store: &'a dyn OutboxStore,
         (sink, session): (&'a dyn EventSink, &'a dyn SinkSession),
         recent: &'a RecentEvents,
         tracer: &'a Tracer,
