@@ -1,22 +1,22 @@
-//! Composition: bind, open the store, start, serve.
+//! Composition: open the store, start, serve.
 
-use std::pin::pin;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Method;
+use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::http::{
-    BindError, HttpService, Limits, MAX_BODY, SwappableService, bind, serve,
-};
+use daegi_runtime::http::{HttpService, MAX_BODY};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health};
-use daegi_store::{SharedStore, clock_skew};
-use tokio::net::TcpListener;
+use daegi_store::SharedStore;
 
 use crate::endpoints::tickets::fast_path;
 use crate::routes::{Listener, router};
 use crate::tickets::TicketService;
 use crate::warmup::WarmUp;
+
+/// The name of the component in readiness and logs.
+pub const COMPONENT: &str = "api";
 
 /// Dependencies of the api, provided by the process it runs in.
 pub struct ApiDeps {
@@ -48,14 +48,15 @@ pub struct Api {
 }
 
 impl Api {
-    /// Returns the services of the public and the internal listener.
+    /// Returns what the listeners serve, including the routes of `health`.
     #[must_use]
-    pub fn services(self) -> (HttpService, HttpService) {
+    pub fn services(self, health: &Health) -> Services {
         let service = self.service;
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
             .with_fast_path(move |head| fast_path(&service, head));
-        (public, HttpService::new(self.internal).with_body_limit(internal_body_limit))
+        let internal = HttpService::new(self.internal.merge(health.router()));
+        Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }
     }
 }
 
@@ -101,97 +102,30 @@ pub async fn run(
     listeners: Listeners,
     shutdown: Shutdown,
 ) -> daegi_store::Result<()> {
-    let health = Health::new(&shutdown);
-    let part = health.component("api");
-    let routers = SwappableRouters::health_only(&health);
-    let limits = Limits::from(&config);
-    let mut serving = pin!(listeners.serve(&routers, limits, shutdown.clone()));
-    let store = tokio::select! {
-        store = open(&config) => store?,
-        () = &mut serving => return Ok(()),
+    let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;
+    let Some(mut context) = opened else {
+        return Ok(());
     };
-    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
-    shutdown.spawn_until_stopped("clock skew", watching);
-    let tracer = Tracer::start(&config, &shutdown);
-    let api = start(deps(config, store, tracer, part), &shutdown);
-    routers.serve(api, &health);
-    serving.await;
+    let api = start(ApiDeps::new(&config, &context), &shutdown);
+    context.server.replace(api.services(&context.health));
+    tracing::info!(public = %config.public_addr, internal = %config.internal_addr, "api started");
+    context.server.run().await;
     Ok(())
 }
 
-fn deps(config: Config, store: SharedStore, tracer: Tracer, health: health::Component) -> ApiDeps {
-    tracing::info!(public = %config.public_addr, internal = %config.internal_addr, "api started");
-    let limits = ApiLimits::from(&config);
-    ApiDeps {
-        store,
-        ticket_keys: config.secrets.ticket_keys,
-        pass_keys: config.secrets.pass_keys,
-        clock: Clock::system(),
-        limits,
-        tracer,
-        health,
-    }
-}
-
-async fn open(config: &Config) -> daegi_store::Result<SharedStore> {
-    let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let (partitions, limits) = (config.partitions.into(), config.store_limits);
-    daegi_store::open(redis, partitions, config.settings(), hold, limits).await
-}
-
-/// The two listeners of the process, bound first so that a port in use is reported first.
-#[derive(Debug)]
-pub struct Listeners {
-    /// For clients.
-    pub public: TcpListener,
-    /// For services, health and metrics.
-    pub internal: TcpListener,
-}
-
-/// The services of both listeners. Until the store is open they serve health checks, and 503 for all
-/// other requests; then the api, without closing connections.
-#[derive(Debug)]
-pub struct SwappableRouters {
-    public: SwappableService,
-    internal: SwappableService,
-}
-
-impl Listeners {
-    /// Binds both configured addresses.
-    ///
-    /// # Errors
-    /// If an address cannot be bound.
-    pub async fn bind(config: &Config) -> Result<Self, BindError> {
-        Ok(Self {
-            public: bind(config.public_addr, "public-addr").await?,
-            internal: bind(config.internal_addr, "internal-addr").await?,
-        })
-    }
-
-    /// Serves both listeners until the shutdown.
-    pub async fn serve(self, routers: &SwappableRouters, limits: Limits, shutdown: Shutdown) {
-        let (public, internal) = (routers.public.clone(), routers.internal.clone());
-        tokio::join!(
-            serve(self.public, public, limits.clone(), shutdown.clone()),
-            serve(self.internal, internal, limits, shutdown),
-        );
-    }
-}
-
-impl SwappableRouters {
-    /// Creates services that only serve health checks.
+impl ApiDeps {
+    /// Builds the dependencies from a configuration.
     #[must_use]
-    pub fn health_only(health: &Health) -> Self {
-        let internal = SwappableService::unavailable_except(health.router());
-        Self { public: SwappableService::unavailable(), internal }
-    }
-
-    /// Replaces both services by the api, and keeps the health checks.
-    pub fn serve(&self, mut api: Api, health: &Health) {
-        api.internal = api.internal.merge(health.router());
-        let (public, internal) = api.services();
-        self.public.replace(public);
-        self.internal.replace(internal);
+    pub fn new(config: &Config, context: &ServiceContext) -> Self {
+        Self {
+            store: context.store.clone(),
+            ticket_keys: config.secrets.ticket_keys.clone(),
+            pass_keys: config.secrets.pass_keys.clone(),
+            clock: context.clock.clone(),
+            limits: ApiLimits::from(config),
+            tracer: context.tracer.clone(),
+            health: context.health.component(COMPONENT),
+        }
     }
 }
 

@@ -41,6 +41,7 @@ mod waiting_page;
 mod warmup;
 mod wire;
 
-pub use app::{Api, ApiDeps, ApiLimits, Listeners, SwappableRouters, run, start};
+pub use app::{Api, ApiDeps, ApiLimits, COMPONENT, run, start};
+pub use daegi_bootstrap::Listeners;
 pub use error::Error;
 pub use openapi::document as openapi_document;

@@ -42,7 +42,7 @@ pub use items::ItemHandler;
 pub use orders::OrderHandler;
 
 /// The name of the component in readiness and logs.
-const COMPONENT: &str = "consumer";
+pub const COMPONENT: &str = "consumer";
 
 /// The dependencies of a consumer.
 #[derive(Clone)]
@@ -105,13 +105,25 @@ pub fn start(
 /// waited for.
 pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
     let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;
-    let Some(ServiceContext { store, clock, health, mut server, .. }) = opened else {
+    let Some(mut context) = opened else {
         return Ok(());
     };
-    let ticket_keys = config.secrets.ticket_keys.clone();
-    let deps = ConsumerDeps { store, ticket_keys, clock, health: health.component(COMPONENT) };
-    start(consumer_config(&config), deps, &shutdown)?;
-    server.replace(Services { public: None, internal: HttpService::new(health.router()) });
-    server.run().await;
+    start(consumer_config(&config), ConsumerDeps::new(&config, &context), &shutdown)?;
+    let internal = HttpService::new(context.health.router());
+    context.server.replace(Services { public: None, internal });
+    context.server.run().await;
     Ok(())
+}
+
+impl ConsumerDeps {
+    /// Builds the dependencies from a configuration.
+    #[must_use]
+    pub fn new(config: &Config, context: &ServiceContext) -> Self {
+        Self {
+            store: context.store.clone(),
+            ticket_keys: config.secrets.ticket_keys.clone(),
+            clock: context.clock.clone(),
+            health: context.health.component(COMPONENT),
+        }
+    }
 }

@@ -41,8 +41,8 @@ impl Banner {
         };
         Self {
             store: config.store.redacted(),
-            public: url(&listeners.public, config.public_addr),
-            internal: url(&listeners.internal, config.internal_addr),
+            public: url(listeners.public.as_ref(), config.public_addr),
+            internal: url(Some(&listeners.internal), config.internal_addr),
             bearer,
             brokers: config.kafka.brokers().map(ToOwned::to_owned),
             topics: config.topics.clone(),
@@ -174,8 +174,9 @@ impl fmt::Display for Banner {
 }
 
 /// The URL of a listener on this machine. An unspecified address becomes `localhost`, and port 0 the bound port.
-pub(crate) fn url(listener: &TcpListener, configured: SocketAddr) -> String {
-    let address = listener.local_addr().unwrap_or(configured);
+pub(crate) fn url(listener: Option<&TcpListener>, configured: SocketAddr) -> String {
+    let bound = listener.and_then(|listener| listener.local_addr().ok());
+    let address = bound.unwrap_or(configured);
     if address.ip().is_unspecified() {
         format!("http://localhost:{}", address.port())
     } else {

@@ -14,23 +14,25 @@ mod error;
 pub mod initial_item;
 
 use std::io::Write;
-use std::pin::pin;
 
-use daegi_api::{Api, ApiDeps, ApiLimits, SwappableRouters};
+use daegi_api::{Api, ApiDeps};
+use daegi_bootstrap::{ServiceContext, serve_until_open};
 use daegi_consumer::ConsumerDeps;
 use daegi_domain::ItemId;
 use daegi_kafka::EmbeddedBroker;
-use daegi_runtime::health::Component;
-use daegi_runtime::http::Limits;
-use daegi_runtime::{Clock, Config, Health, KafkaConfig, Shutdown, StoreConfig, Tracer};
+use daegi_runtime::{Clock, Config, KafkaConfig, Shutdown, StoreConfig};
 use daegi_scheduler::{SchedulerDeps, Seeds};
-use daegi_store::{SharedStore, clock_skew};
+use daegi_store::SharedStore;
 use daegi_storefront::Kafka;
 use daegi_storefront::demo::{self, Demo};
 
 use banner::Banner;
-pub use daegi_api::Listeners;
+pub use daegi_bootstrap::Listeners;
 pub use error::Error;
+
+/// The components of the process in readiness and logs.
+const COMPONENTS: [&str; 3] =
+    [daegi_api::COMPONENT, daegi_scheduler::COMPONENT, daegi_consumer::COMPONENT];
 
 /// The result of starting a role.
 type Started<T> = Result<T, daegi_scheduler::Error>;
@@ -47,38 +49,29 @@ pub async fn run(
 ) -> Result<(), Error> {
     let seeds = Seeds::from_config(&config).map_err(daegi_scheduler::Error::from)?;
     let _broker = start_embedded_broker(&mut config)?;
-    let health = Health::new(&shutdown);
-    let parts = Parts::of(&health);
-    let routers = SwappableRouters::health_only(&health);
     let mut banner = Banner::new(&config, &listeners);
     let demo = new_demo(&config, &listeners).await?;
     banner.orders_url = demo.as_ref().map(|demo| demo.orders_url.clone());
-    let mut serving = pin!(listeners.serve(&routers, Limits::from(&config), shutdown.clone()));
-    let (redis, hold) = (config.store.redis(), config.recovery_hold);
-    let (partitions, limits) = (config.partitions.into(), config.store_limits);
-    let opening = daegi_store::open(redis, partitions, config.settings(), hold, limits);
-    let store = tokio::select! {
-        store = opening => store.map_err(daegi_scheduler::Error::from)?,
-        () = &mut serving => return Ok(()),
-    };
-    let clock = Clock::system();
-    let watching = clock_skew::watch(store.clone(), || Clock::system().now_ms());
-    shutdown.spawn_until_stopped("clock skew", watching);
-    banner.item = create_initial_items(&config, &store, &seeds, &clock).await?;
-    warn_of_generated_secrets(&config);
-    let mut api = start(&config, store, clock, parts, &shutdown)?;
-    let Some(demo) = demo else {
-        routers.serve(api, &health);
-        print_banner(&banner);
-        serving.await;
+    let opened = serve_until_open(&config, &COMPONENTS, listeners, &shutdown).await;
+    let Some(mut context) = opened.map_err(daegi_scheduler::Error::from)? else {
         return Ok(());
     };
-    api.public = api.public.merge(demo.shop().router());
-    routers.serve(api, &health);
+    banner.item = create_initial_items(&config, &context.store, &seeds, &context.clock).await?;
+    warn_of_generated_secrets(&config);
+    let mut api = start(&config, &context, &shutdown)?;
+    if let Some(demo) = &demo {
+        api.public = api.public.merge(demo.shop().router());
+    }
+    context.server.replace(api.services(&context.health));
     print_banner(&banner);
-    let (handles, tasks) = demo.start(&shutdown);
-    handles.narrate(&shutdown);
-    tokio::join!(serving, tasks.join());
+    let demo = async {
+        if let Some(demo) = demo {
+            let (handles, tasks) = demo.start(&shutdown);
+            handles.narrate(&shutdown);
+            tasks.join().await;
+        }
+    };
+    tokio::join!(context.server.run(), demo);
     Ok(())
 }
 
@@ -86,7 +79,7 @@ pub async fn run(
 async fn new_demo(config: &Config, listeners: &Listeners) -> Result<Option<Demo>, Error> {
     let Some(brokers) = config.kafka.brokers().filter(|_| config.demo) else { return Ok(None) };
     let kafka = Kafka { brokers: brokers.to_owned(), topics: config.topics.clone() };
-    let api = banner::url(&listeners.public, config.public_addr);
+    let api = banner::url(listeners.public.as_ref(), config.public_addr);
     Ok(Some(Demo::new(kafka, &api, demo::sale_plan()).await?))
 }
 
@@ -100,54 +93,14 @@ fn start_embedded_broker(config: &mut Config) -> Started<Option<EmbeddedBroker>>
     Ok(Some(broker))
 }
 
-/// The health component of each role.
-struct Parts {
-    api: Component,
-    scheduler: Component,
-    consumer: Component,
-}
-
-impl Parts {
-    fn of(health: &Health) -> Self {
-        let component = |name| health.component(name);
-        Self {
-            api: component("api"),
-            scheduler: component("scheduler"),
-            consumer: component("consumer"),
-        }
-    }
-}
-
 /// Starts all roles and merges their routers.
-fn start(
-    config: &Config,
-    store: SharedStore,
-    clock: Clock,
-    parts: Parts,
-    shutdown: &Shutdown,
-) -> Started<Api> {
-    let tracer = Tracer::start(config, shutdown);
-    let api = ApiDeps {
-        store: store.clone(),
-        ticket_keys: config.secrets.ticket_keys.clone(),
-        pass_keys: config.secrets.pass_keys.clone(),
-        clock: clock.clone(),
-        limits: ApiLimits::from(config),
-        tracer: tracer.clone(),
-        health: parts.api,
-    };
-    let consumer = ConsumerDeps {
-        store: store.clone(),
-        ticket_keys: config.secrets.ticket_keys.clone(),
-        clock: clock.clone(),
-        health: parts.consumer,
-    };
-    let mut api = daegi_api::start(api, shutdown);
-    let scheduler = SchedulerDeps::new(config, store, clock, tracer, parts.scheduler)?;
-    let admin = daegi_scheduler::start(scheduler, shutdown);
+fn start(config: &Config, context: &ServiceContext, shutdown: &Shutdown) -> Started<Api> {
+    let scheduler = SchedulerDeps::new(config, context)?;
+    let mut api = daegi_api::start(ApiDeps::new(config, context), shutdown);
+    api.internal = api.internal.merge(daegi_scheduler::start(scheduler, shutdown));
+    let consumer = ConsumerDeps::new(config, context);
     daegi_consumer::start(daegi_consumer::consumer_config(config), consumer, shutdown)
         .map_err(role_error)?;
-    api.internal = api.internal.merge(admin);
     Ok(api)
 }
 

@@ -52,7 +52,7 @@ pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};
 
 /// The name of the component in readiness and logs.
-const COMPONENT: &str = "scheduler";
+pub const COMPONENT: &str = "scheduler";
 
 /// The dependencies of a scheduler.
 #[derive(Debug, Clone)]
@@ -98,14 +98,14 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
 pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
     let seeds = Seeds::from_config(&config)?;
     let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;
-    let Some(ServiceContext { store, clock, tracer, health, mut server }) = opened else {
+    let Some(mut context) = opened else {
         return Ok(());
     };
-    seeds.create_missing(&*store, clock.now_ms()).await?;
-    let deps = SchedulerDeps::new(&config, store, clock, tracer, health.component(COMPONENT))?;
-    let internal = HttpService::new(health.router().merge(start(deps, &shutdown)));
-    server.replace(Services { public: None, internal });
-    server.run().await;
+    seeds.create_missing(&*context.store, context.clock.now_ms()).await?;
+    let admin = start(SchedulerDeps::new(&config, &context)?, &shutdown);
+    let internal = HttpService::new(context.health.router().merge(admin));
+    context.server.replace(Services { public: None, internal });
+    context.server.run().await;
     Ok(())
 }
 
@@ -114,22 +114,16 @@ impl SchedulerDeps {
     ///
     /// # Errors
     /// If librdkafka rejects the broker addresses. Unreachable brokers are waited for.
-    pub fn new(
-        config: &Config,
-        store: SharedStore,
-        clock: Clock,
-        tracer: Tracer,
-        health: Component,
-    ) -> Result<Self, Error> {
+    pub fn new(config: &Config, context: &ServiceContext) -> Result<Self, Error> {
         Ok(Self {
-            store,
+            store: context.store.clone(),
             admin_token: config.secrets.admin_token.clone(),
-            clock,
-            health,
+            clock: context.clock.clone(),
+            health: context.health.component(COMPONENT),
             lease: config.lease,
             outbox_max: config.outbox_max,
             sink: relay::from_config(config)?,
-            tracer,
+            tracer: context.tracer.clone(),
         })
     }
 }

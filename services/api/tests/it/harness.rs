@@ -101,7 +101,8 @@ impl Harness {
             tracer: Tracer::default(),
             health: health.component("api"),
         };
-        let (public, internal) = daegi_api::start(deps, &shutdown).services();
+        let services = daegi_api::start(deps, &shutdown).services(&health);
+        let (public, internal) = (services.public.unwrap(), services.internal);
         Self { store, clock, keys, health, shutdown, public, internal }
     }
 

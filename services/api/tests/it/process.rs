@@ -5,16 +5,16 @@ use std::net::SocketAddr;
 use daegi_api::Listeners;
 use daegi_runtime::{Config, Role, Shutdown};
 use daegi_testkit::eventually;
-use tokio::net::TcpListener;
 
 use crate::harness::TEST_TIMEOUT;
 
 /// Two listeners on free ports.
 pub(crate) async fn listeners() -> (Listeners, SocketAddr, SocketAddr) {
-    let public = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let internal = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let addresses = (public.local_addr().unwrap(), internal.local_addr().unwrap());
-    (Listeners { public, internal }, addresses.0, addresses.1)
+    let any_port = ["--public-addr", "127.0.0.1:0", "--internal-addr", "127.0.0.1:0"];
+    let listeners = Listeners::bind(&config(&any_port)).await.unwrap();
+    let public = listeners.public.as_ref().unwrap().local_addr().unwrap();
+    let internal = listeners.internal.local_addr().unwrap();
+    (listeners, public, internal)
 }
 
 /// The configuration of an all-in-one, whose secrets need not be given.

@@ -58,7 +58,8 @@ struct Pod {
 impl Pod {
     async fn start(store: SharedStore, clock: Clock) -> Self {
         let shutdown = Shutdown::new();
-        let health = Health::new(&shutdown).component("api");
+        let process = Health::new(&shutdown);
+        let health = process.component(daegi_api::COMPONENT);
         let (ticket_keys, pass_keys) = (TicketKeys::generate(), PassKeys::generate());
         let (limits, tracer) = (daegi_api::ApiLimits::default(), Tracer::default());
         let deps =
@@ -66,7 +67,7 @@ impl Pod {
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (public, _) = api.services();
+        let public = api.services(&process).public.unwrap();
         let serving = serve(listener, public, Limits::default(), shutdown.clone());
         shutdown.spawn("public", serving);
         let line = format!("http://{address}/api/v1/item/concert/waiting-queue");

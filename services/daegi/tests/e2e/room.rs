@@ -51,7 +51,8 @@ impl Room {
         let url = |listener: &tokio::net::TcpListener| {
             format!("http://{}", listener.local_addr().unwrap())
         };
-        let (public, internal) = (url(&listeners.public), url(&listeners.internal));
+        let (public, internal) =
+            (url(listeners.public.as_ref().unwrap()), url(&listeners.internal));
         let shutdown = Shutdown::new();
         let running = daegi::run(config, listeners, shutdown.clone());
         shutdown.spawn("daegi", async { running.await.unwrap() });
