@@ -7,10 +7,12 @@
 //! - [`bind`] binds an address; its error names the option that chooses another one.
 //! - [`SwappableService`] is a service that is replaced while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
+//! - [`bearer`] reads the token of a request.
 //! - [`JsonBody`], [`QueryParams`] and [`PathParams`] are axum's extractors with problems as
 //!   rejections.
 
 mod asset;
+mod bearer;
 mod body;
 mod budget;
 mod connection;
@@ -28,6 +30,7 @@ mod service;
 mod swap;
 
 pub use asset::{Asset, build_hash};
+pub use bearer::bearer;
 pub use body::MAX_BODY;
 pub use budget::FREE_BYTES;
 pub use connection::Peer;

@@ -21,11 +21,10 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
-use daegi_runtime::http::PathParams;
+use daegi_runtime::http::{PathParams, bearer};
 use daegi_runtime::spans::RequestStart;
 
 use crate::Error;
@@ -124,9 +123,4 @@ fn user_header(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     }
     let user = user.to_str().map_err(|_| Error::invalid("the user-id header is not ASCII"))?;
     Ok(Some(user))
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
