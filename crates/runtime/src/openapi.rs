@@ -1,7 +1,8 @@
-//! Routes with their documentation. A service lists its operations once; the router and the OpenAPI 3.1
-//! document are both built from the list, so that no route is undocumented and no documented route is
-//! missing.
+//! Routes with their documentation. A service lists its operations once; the router, the OpenAPI 3.1
+//! document and the docs page are built from the list, so that no route is undocumented and no documented
+//! route is missing.
 
+mod docs_page;
 mod document;
 
 use axum::Router;
@@ -12,10 +13,21 @@ use serde_json::Value;
 
 use crate::Code;
 
+pub use docs_page::{render_page, serve_page, serve_style};
 pub use document::Document;
 
 /// Returns the schema of a type.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// Operations that belong together, in the order of the docs page.
+pub struct Group<S> {
+    /// The tag of the operations.
+    pub tag: &'static str,
+    /// What they are for.
+    pub description: &'static str,
+    /// The operations.
+    pub operations: Vec<Operation<S>>,
+}
 
 /// One method of one path: its handler and its documentation.
 pub struct Operation<S> {
@@ -29,8 +41,6 @@ pub struct Operation<S> {
     pub summary: &'static str,
     /// More, if the summary does not suffice.
     pub description: &'static str,
-    /// The tag, if the document has tags.
-    pub tag: Option<&'static str>,
     /// Path, query and header parameters.
     pub parameters: Vec<Parameter>,
     /// The JSON body.
@@ -81,15 +91,15 @@ pub struct ResponseSpec {
     pub headers: &'static [(&'static str, &'static str)],
 }
 
-/// Builds the router of operations, below a base path.
-pub fn router<S>(base: &str, operations: Vec<Operation<S>>) -> Router<S>
+/// Builds the router of groups of operations, below a base path.
+pub fn router<S>(base: &str, groups: impl IntoIterator<Item = Group<S>>) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
 {
     let add = |router: Router<S>, operation: Operation<S>| {
         router.route(&format!("{base}{}", operation.path), operation.handler)
     };
-    operations.into_iter().fold(Router::new(), add)
+    groups.into_iter().flat_map(|group| group.operations).fold(Router::new(), add)
 }
 
 /// Returns the schema of `T`.
@@ -117,20 +127,12 @@ where
             id,
             summary,
             description: "",
-            tag: None,
             parameters: Vec::new(),
             body: None,
             responses: Vec::new(),
             problems: Vec::new(),
             handler: on(filter(method), handler),
         }
-    }
-
-    /// Sets the tag.
-    #[must_use]
-    pub fn with_tag(mut self, tag: &'static str) -> Self {
-        self.tag = Some(tag);
-        self
     }
 
     /// Sets the description.
@@ -188,6 +190,12 @@ impl ResponseSpec {
     #[must_use]
     pub fn media(status: u16, description: &'static str, media_type: &'static str) -> Self {
         Self { status, description, content: Some((media_type, None)), headers: &[] }
+    }
+
+    /// Adds headers with their description.
+    #[must_use]
+    pub fn with_headers(self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        Self { headers, ..self }
     }
 
     /// A response without a body.

@@ -97,7 +97,7 @@ func tells(t *testing.T, text, file string, pattern string) {
 
 func TestTheApiReferenceTellsOfEveryErrorAndRoute(t *testing.T) {
 	tells(t, "docs/API.md", "crates/runtime/src/problem/code.rs", `\(S::[A-Z_]+, "([A-Z_]+)"`)
-	tells(t, "docs/API.md", "services/api/src/routes/table.rs", `const [A-Z_]+: &str = "([^"]+)"`)
+	tells(t, "docs/API.md", "services/api/src/routes.rs", `const [A-Z_]+: &str = "([^"]+)"`)
 }
 
 func TestTheAdminReferenceTellsOfEveryCall(t *testing.T) {

@@ -7,11 +7,11 @@ use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
 use daegi_runtime::http::{HttpService, MAX_BODY};
-use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health};
+use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
 
 use crate::endpoints::tickets::fast_path;
-use crate::routes::{Listener, router};
+use crate::routes;
 use crate::tickets::TicketService;
 use crate::warmup::WarmUp;
 
@@ -87,8 +87,8 @@ pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     let warm_up = WarmUp::new(Arc::clone(&service), items);
     shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
     Api {
-        public: router(Listener::Public).with_state(Arc::clone(&service)),
-        internal: router(Listener::Internal).with_state(Arc::clone(&service)),
+        public: openapi::router("", [routes::public()]).with_state(Arc::clone(&service)),
+        internal: openapi::router("", [routes::internal()]).with_state(Arc::clone(&service)),
         service,
     }
 }

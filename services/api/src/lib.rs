@@ -12,28 +12,25 @@
 //! - **A store outage is reported, not passed on as latency.** Within a second the response is 503 with
 //!   `Retry-After`. When the store is back, the api recovers by itself.
 //! - **The specification cannot drift.** Router, OpenAPI document and docs page are generated from one
-//!   table.
+//!   list of operations.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `app` | [`start`] and [`run`]: composition |
-//! | `routes` | the table of routes |
+//! | `routes` | the operations: routers, OpenAPI document and docs page are built from them |
 //! | `endpoints` | HTTP handlers |
 //! | `tickets` | the use cases: join, poll, leave, verify, complete |
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
 //! | `warmup` | requests that the pod makes before it becomes ready |
 //! | `waiting_page` | the HTML of the waiting page |
-//! | `openapi`, `docs_page` | the specification as a document and as a page |
 //! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
 
 mod app;
-mod docs_page;
 mod endpoints;
 mod error;
 mod lines;
 mod metrics;
-mod openapi;
 mod routes;
 mod tickets;
 mod timeouts;
@@ -44,4 +41,4 @@ mod wire;
 pub use app::{Api, ApiDeps, ApiLimits, COMPONENT, run, start};
 pub use daegi_bootstrap::Listeners;
 pub use error::Error;
-pub use openapi::document as openapi_document;
+pub use routes::document as openapi_document;

@@ -1,143 +1,287 @@
-//! The table of routes. Router, OpenAPI document and docs page are generated from it, so that a route
-//! cannot be served without being documented, or the other way round.
-
-mod table;
+//! The operations of the api. Routers, OpenAPI document and docs page are built from these lists, so that
+//! a route cannot be served without being documented, or the other way round.
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::handler::Handler;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Code;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use daegi_runtime::openapi::{
+    self, Document, Group, Operation, Parameter, ResponseSpec, SchemaOf, schema_of,
+};
+use schemars::json_schema;
+use serde_json::{Value, json};
 
+use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
+use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
 
-pub(crate) use table::routes;
+type ApiOperation = Operation<Arc<TicketService>>;
+type ApiGroup = Group<Arc<TicketService>>;
 
-/// Where a route is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listener {
-    Public,
-    Internal,
+const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
+const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
+const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
+const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const WAIT_PAGE: &str = "/wait/{itemId}";
+const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
+const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
+
+const ITEM: Parameter = Parameter {
+    name: "itemId",
+    location: "path",
+    required: true,
+    description: "The item.",
+    schema: schema_of::<ItemId>,
+};
+const TOKEN: Parameter = Parameter {
+    name: "token",
+    location: "path",
+    required: true,
+    description: "The ticket's token, or `me`: then it is taken from `Authorization: Bearer <token>`.",
+    schema: schema_of::<String>,
+};
+const USER: Parameter = Parameter {
+    name: "user-id",
+    location: "header",
+    required: false,
+    description: "The user. A join needs it here or in the body; with a token it must equal the token's user.",
+    schema: schema_of::<UserId>,
+};
+const WAIT: Parameter = Parameter {
+    name: "waitMs",
+    location: "query",
+    required: false,
+    description: "How long the response may be delayed until status, position or line state change. It is sent earlier if the pod has too many long polls or a newer connection of the ticket replaces this one.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
+};
+const LAST_EVENT: Parameter = Parameter {
+    name: "Last-Event-ID",
+    location: "header",
+    required: false,
+    description: "The id of the last received event, which is not sent again.",
+    schema: schema_of::<String>,
+};
+
+const PAGE: Parameter = Parameter {
+    name: "page",
+    location: "query",
+    required: false,
+    description: "The `revision` of the waiting page's texts that the client shows. The stream sends an event named `page` with the JSON of `/wait/{itemId}/page.json` whenever the texts differ. Without it no such event is sent.",
+    schema: schema_of::<String>,
+};
+
+const RETRY_AFTER: &[(&str, &str)] =
+    &[("Retry-After", "Seconds until the next poll; only while waiting.")];
+const ANY_TICKET: [Code; 6] = [
+    Code::InvalidRequest,
+    Code::InvalidToken,
+    Code::TokenMismatch,
+    Code::ItemNotFound,
+    Code::LineRestarted,
+    Code::Unavailable,
+];
+
+/// Returns the operations of the public listener, in the order of the docs page.
+pub(crate) fn public() -> ApiGroup {
+    let clients = [join(), poll(), events(), socket(), leave(), line()];
+    let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
+    let reading = [jwks(), specification(), docs(), style()];
+    let operations = clients.into_iter().chain(page).chain(reading).collect();
+    Group { tag: "public", description: "For clients.", operations }
 }
 
-/// Generates the schema of a type.
-pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// One method of one path, with its handler and its documentation.
-pub(crate) struct Route {
-    pub(crate) listener: Listener,
-    pub(crate) method: &'static str,
-    pub(crate) path: &'static str,
-    pub(crate) id: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) body: Option<Body>,
-    pub(crate) responses: Vec<ResponseSpec>,
-    pub(crate) problems: Vec<Code>,
-    handler: MethodRouter<Arc<TicketService>>,
+/// Returns the operations of the internal listener.
+pub(crate) fn internal() -> ApiGroup {
+    let description = "For services, on the internal listener only.";
+    Group { tag: "internal", description, operations: vec![verify(), complete()] }
 }
 
-/// A parameter of a request.
-#[derive(Clone, Copy)]
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    /// `path`, `query` or `header`.
-    pub(crate) location: &'static str,
-    pub(crate) required: bool,
-    pub(crate) description: &'static str,
-    pub(crate) schema: SchemaOf,
+/// Returns the OpenAPI document of both listeners.
+#[must_use]
+pub fn document() -> Value {
+    let ticket = json!({
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The ticket's token, if the path has `me` instead.",
+    });
+    let document = Document {
+        info: json!({
+            "title": "daegi",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": "A virtual waiting room.",
+            "description": "Users join the line of an item, see their exact position, and are admitted in order. Errors are RFC 9457 problems with a stable `code`.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        }),
+        security_schemes: json!({ "ticket": ticket }),
+        optional_security: Some(("token", "ticket")),
+        ..Document::default()
+    };
+    document.generate(&[public(), internal()])
 }
 
-/// A JSON body.
-#[derive(Clone, Copy)]
-pub(crate) struct Body {
-    pub(crate) required: bool,
-    pub(crate) schema: SchemaOf,
+fn join() -> ApiOperation {
+    Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
+        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it.")
+        .with_parameters([ITEM, USER])
+        .with_body::<Join>(false)
+        .with_response(ticket(201, "A new ticket."))
+        .with_response(ticket(200, "The user's existing ticket."))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
+        .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }
 
-/// A successful response.
-#[derive(Clone, Copy)]
-pub(crate) struct ResponseSpec {
-    pub(crate) status: u16,
-    pub(crate) description: &'static str,
-    /// The media type and, for JSON of the contract, its schema.
-    pub(crate) content: Option<(&'static str, Option<SchemaOf>)>,
-    pub(crate) headers: &'static [(&'static str, &'static str)],
+fn poll() -> ApiOperation {
+    Operation::new(("get", TICKET), ("poll", "Poll a ticket"), tickets::poll)
+        .with_description("Poll again after `pollAfterMs`, or delay the response with `waitMs`. A poll also marks the user as present, and after a data loss it restores the ticket at its position: until then the response may be 503, and the line is `RECOVERING`.")
+        .with_parameters([ITEM, TOKEN, WAIT, USER])
+        .with_response(ticket(200, "The ticket as it is now."))
+        .with_problems(ANY_TICKET)
 }
 
-/// Returns the router of a listener, without its state.
-pub(crate) fn router(listener: Listener) -> Router<Arc<TicketService>> {
-    let served = routes().into_iter().filter(|route| route.listener == listener);
-    served.fold(Router::new(), |router, route| router.route(route.path, route.handler))
+fn events() -> ApiOperation {
+    Operation::new(("get", EVENTS), ("events", "Follow a ticket as server-sent events"), streams::events)
+        .with_description("Events named `ticket` whose data is the JSON of a poll: the first immediately, then on every change. A comment is sent every 15 s. The stream ends after a final status, or with `retry` when the pod restarts: reconnect then, the position is kept. A stream that cannot continue ends with an event named `problem`, whose data is the problem that a poll would return (`LINE_RESTARTED`, `ITEM_NOT_FOUND`), or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
+        .with_parameters([ITEM, TOKEN, LAST_EVENT, PAGE, USER])
+        .with_response(ResponseSpec::media(200, "The stream.", "text/event-stream"))
+        .with_problems(ANY_TICKET)
 }
 
-impl Route {
-    fn new<H, T>(
-        (method, path): (&'static str, &'static str),
-        (id, summary): (&'static str, &'static str),
-        handler: H,
-    ) -> Self
-    where
-        H: Handler<T, Arc<TicketService>>,
-        T: 'static,
-    {
-        Self {
-            listener: Listener::Public,
-            method,
-            path,
-            id,
-            summary,
-            description: "",
-            parameters: Vec::new(),
-            body: None,
-            responses: Vec::new(),
-            problems: Vec::new(),
-            handler: on(filter(method), handler),
-        }
-    }
-
-    fn internal(mut self) -> Self {
-        self.listener = Listener::Internal;
-        self
-    }
-
-    fn with_description(mut self, description: &'static str) -> Self {
-        self.description = description;
-        self
-    }
-
-    fn with_parameters(mut self, parameters: impl IntoIterator<Item = Parameter>) -> Self {
-        self.parameters.extend(parameters);
-        self
-    }
-
-    fn with_body<T: JsonSchema>(mut self, required: bool) -> Self {
-        self.body = Some(Body { required, schema: schema_of::<T> });
-        self
-    }
-
-    fn with_response(mut self, response: ResponseSpec) -> Self {
-        self.responses.push(response);
-        self
-    }
-
-    fn with_problems(mut self, problems: impl IntoIterator<Item = Code>) -> Self {
-        self.problems.extend(problems);
-        self
-    }
+fn socket() -> ApiOperation {
+    Operation::new(("get", SOCKET), ("socket", "Follow a ticket over a WebSocket"), streams::socket)
+        .with_description("Text messages with the JSON of a poll: the first immediately, then on every change. The server closes with 1000 after a final status, with 1012 and the reason `retry=<ms>` when the pod restarts, and with 1008 and the code of a problem when the stream cannot continue, or `RATE_LIMITED` when a newer connection of the same ticket replaced this one: poll then.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::empty(101, "The socket."))
+        .with_problems(ANY_TICKET)
 }
 
-fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
+fn leave() -> ApiOperation {
+    Operation::new(("delete", TICKET), ("leave", "Leave the line"), tickets::leave)
+        .with_description("Ends the ticket or the entry. Idempotent.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::empty(204, "Left."))
+        .with_problems([
+            Code::InvalidRequest,
+            Code::InvalidToken,
+            Code::TokenMismatch,
+            Code::Unavailable,
+        ])
 }
 
-fn filter(method: &str) -> MethodFilter {
-    match method {
-        "post" => MethodFilter::POST,
-        "delete" => MethodFilter::DELETE,
-        _ => MethodFilter::GET,
-    }
+fn line() -> ApiOperation {
+    Operation::new(("get", LINE), ("line", "Get a line"), tickets::line)
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::json::<Line>(200, "The line."))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn verify() -> ApiOperation {
+    Operation::new(("post", VERIFY), ("verify", "Check an entry"), entry::verify)
+        .with_description("Whether a token or a pass belongs to a live entry. A pass can be verified offline against the published keys; this call also detects entries that have ended.")
+        .with_parameters([ITEM])
+        .with_body::<TokenOrPass>(true)
+        .with_response(ResponseSpec::json::<Verdict>(200, "The verdict."))
+        .with_problems([Code::InvalidRequest, Code::PayloadTooLarge])
+        .with_problems([Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn complete() -> ApiOperation {
+    Operation::new(("post", COMPLETE), ("complete", "Complete an entry"), entry::complete)
+        .with_description("The order was placed: ends the entry of a token or a pass, so that the next user can be admitted. The entry of an expired pass has already ended: nothing is released.")
+        .with_parameters([ITEM])
+        .with_body::<TokenOrPass>(true)
+        .with_response(ResponseSpec::json::<Completed>(200, "Whether this call ended it."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn wait_page() -> ApiOperation {
+    Operation::new(("get", WAIT_PAGE), ("waitPage", "The waiting page"), waiting_page::page)
+        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In Korean and English, by `Accept-Language`.")
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::media(200, "The page.", "text/html"))
+        .with_response(ResponseSpec::media(404, "A page that reports the missing item.", "text/html"))
+        .with_response(ResponseSpec::media(503, "The page, which retries automatically.", "text/html"))
+}
+
+fn wait_join() -> ApiOperation {
+    Operation::new(("post", WAIT_PAGE), ("waitJoin", "Join without scripts"), waiting_page::join)
+        .with_description("The target of the page's form in browsers without scripts: the token is stored in a cookie, and the page shows the position.")
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::empty(303, "Back to the page."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn wait_look() -> ApiOperation {
+    let path = "/wait/{itemId}/look.css";
+    Operation::new(("get", path), ("waitLook", "The item's own colours"), waiting_page::look)
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_texts() -> ApiOperation {
+    let path = "/wait/{itemId}/page.json";
+    Operation::new(("get", path), ("waitTexts", "The operator's texts on the page"), waiting_page::texts)
+        .with_description("For pages that poll. A stream that was opened with `page` sends the same JSON as an event named `page`.")
+        .with_parameters([ITEM])
+        .with_response(ResponseSpec::json::<PageTexts>(200, "The texts."))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn wait_script() -> ApiOperation {
+    Operation::new(
+        ("get", "/wait.js"),
+        ("waitScript", "The script of the page"),
+        waiting_page::script,
+    )
+    .with_response(ResponseSpec::media(200, "A script.", "text/javascript"))
+}
+
+fn wait_style() -> ApiOperation {
+    Operation::new(
+        ("get", "/wait.css"),
+        ("waitStyle", "The style of the page"),
+        waiting_page::style,
+    )
+    .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn jwks() -> ApiOperation {
+    Operation::new(
+        ("get", "/.well-known/jwks.json"),
+        ("jwks", "The public keys of passes"),
+        docs::jwks,
+    )
+    .with_response(object("A JSON Web Key Set (RFC 7517)."))
+}
+
+fn specification() -> ApiOperation {
+    Operation::new(("get", "/openapi.json"), ("openapi", "This specification"), docs::document)
+        .with_response(object("An OpenAPI 3.1 document."))
+}
+
+fn docs() -> ApiOperation {
+    Operation::new(("get", "/docs"), ("docs", "This specification, to read"), docs::page)
+        .with_response(ResponseSpec::media(200, "A page.", "text/html"))
+}
+
+fn style() -> ApiOperation {
+    Operation::new(
+        ("get", "/docs.css"),
+        ("docsStyle", "The style of that page"),
+        openapi::serve_style,
+    )
+    .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn ticket(status: u16, description: &'static str) -> ResponseSpec {
+    ResponseSpec::json::<Ticket>(status, description).with_headers(RETRY_AFTER)
+}
+
+/// JSON whose schema is published elsewhere.
+fn object(description: &'static str) -> ResponseSpec {
+    let schema: SchemaOf = |_| json_schema!({ "type": "object" });
+    let content = Some(("application/json", Some(schema)));
+    ResponseSpec { content, ..ResponseSpec::empty(200, description) }
 }

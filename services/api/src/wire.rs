@@ -6,10 +6,12 @@ use daegi_domain::{
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// A ticket and its current state.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = waiting_example(), example = entry_example())]
 pub(crate) struct Ticket {
     /// The item.
     pub(crate) item_id: ItemId,
@@ -77,6 +79,7 @@ fn value(json: &mut Vec<u8>, name: &[u8], value: &impl Serialize) -> serde_json:
 /// The user who joins. Optional if the `user-id` header is sent.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({ "userId": "kim" }))]
 pub(crate) struct Join {
     /// The user. Must equal the header if both are sent.
     #[serde(default)]
@@ -95,6 +98,14 @@ pub(crate) struct Wait {
 /// The public view of a line.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "itemId": "concert",
+    "itemName": "Friday 8 pm",
+    "lineState": "OPEN",
+    "waitingCount": 4200,
+    "enteredCount": 200,
+    "admittedPerSecond": 9.8,
+}))]
 pub(crate) struct Line {
     /// The item.
     pub(crate) item_id: ItemId,
@@ -118,6 +129,7 @@ impl Wait {
 /// Identifies an entry by exactly one of token and pass.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(example = json!({ "token": TOKEN_EXAMPLE }))]
 #[schemars(extend("oneOf" = [
     { "required": ["token"], "properties": { "token": { "type": "string" }, "pass": { "type": "null" } } },
     { "required": ["pass"], "properties": { "pass": { "type": "string" }, "token": { "type": "null" } } },
@@ -134,6 +146,12 @@ pub(crate) struct TokenOrPass {
 /// Whether an entry is live.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "valid": true,
+    "userId": "kim",
+    "expiresAt": "2026-11-20T20:05:00.000Z",
+}))]
+#[schemars(example = json!({ "valid": false, "reason": "EXPIRED" }))]
 pub(crate) struct Verdict {
     /// Whether the entry is live.
     pub(crate) valid: bool,
@@ -176,6 +194,7 @@ pub(crate) enum Reason {
 
 /// The result of a completion.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(example = json!({ "released": true }))]
 pub(crate) struct Completed {
     /// Whether this call ended the entry; false if it had already ended.
     pub(crate) released: bool,
@@ -211,6 +230,11 @@ impl From<EndReason> for Reason {
 /// The operator's texts on the waiting page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "revision": "0d735d1b348ffb89",
+    "name": "Friday 8 pm",
+    "message": "Doors open at 8.",
+}))]
 pub(crate) struct PageTexts {
     /// Identifies this version of the texts. Equal on every pod of one build.
     pub(crate) revision: String,
@@ -236,6 +260,43 @@ impl PageTexts {
         let revision = build_hash(&[&name, message.as_deref().unwrap_or_default()]);
         Self { revision, name, message }
     }
+}
+
+const TOKEN_EXAMPLE: &str = "kim-concert-6878a70f-3101-8000-8ef0-de86b3eaf66c";
+
+/// A ticket in line, for the published schema.
+fn waiting_example() -> Value {
+    json!({
+        "itemId": "concert",
+        "userId": "kim",
+        "token": TOKEN_EXAMPLE,
+        "status": "WAITING",
+        "position": 1314,
+        "waitingCount": 4200,
+        "lineState": "OPEN",
+        "etaSeconds": { "p50": 134, "p90": 170 },
+        "pollAfterMs": 4621,
+        "pass": null,
+        "passExpiresAt": null,
+        "entryUrl": null,
+    })
+}
+
+/// The same ticket after its admission.
+fn entry_example() -> Value {
+    let mut example = waiting_example();
+    for (field, value) in [
+        ("status", json!("ENTERABLE")),
+        ("position", json!(0)),
+        ("etaSeconds", Value::Null),
+        ("pollAfterMs", json!(0)),
+        ("pass", json!("eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJraW0ifQ.c2lnbmF0dXJl")),
+        ("passExpiresAt", json!("2026-11-20T20:05:00.000Z")),
+        ("entryUrl", json!("/shop/checkout")),
+    ] {
+        example[field] = value;
+    }
+    example
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
 use daegi_runtime::{AdminToken, Clock, Code, Problem, openapi};
@@ -72,21 +73,24 @@ impl AdminState {
         Self { store, token, clock, leadership, monitor, overview_cache, sign_ins, tasks }
     }
 
-    /// Returns the router of the console and of all calls under `/internal/admin`.
+    /// Returns the router of the console, of the docs page and of all calls under `/internal/admin`.
     ///
     /// The calls are a nested service behind the token check, not routes: axum adds `Allow` to a
     /// 405 outside of a route's layers, and the fallbacks of the router that this is merged into
     /// would answer for paths in here. Either would reveal which calls exist.
     pub fn router(self) -> Router {
         let admin = Arc::new(self);
-        let calls = openapi::router("/v1", routes::operations())
+        let calls = openapi::router("/v1", routes::groups())
             .route("/v1/openapi.json", get(describe))
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
         let authenticate = from_fn_with_state(admin, auth::require_token);
         let protected = Router::new().fallback_service(calls).layer(authenticate);
-        console::router().nest_service("/internal/admin", protected)
+        console::router()
+            .route("/admin/docs", get(docs))
+            .route("/admin/docs.css", get(openapi::serve_style))
+            .nest_service("/internal/admin", protected)
     }
 }
 
@@ -106,9 +110,20 @@ async fn with_timeout<T>(
 }
 
 /// The OpenAPI document of the admin API.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(routes::document);
+
 async fn describe() -> Json<&'static Value> {
-    static DOCUMENT: LazyLock<Value> = LazyLock::new(routes::document);
     Json(&DOCUMENT)
+}
+
+/// `GET /admin/docs`: needs no token, like the console, because the page is the same for every
+/// installation and contains none of its data.
+async fn docs() -> Response {
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        let url = format!("{}/openapi.json", routes::BASE);
+        openapi::render_page(&DOCUMENT, &routes::groups(), &url)
+    });
+    openapi::serve_page(&PAGE)
 }
 
 async fn unknown_route() -> Problem {

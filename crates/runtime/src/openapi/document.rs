@@ -6,7 +6,7 @@ use schemars::SchemaGenerator;
 use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{Operation, Parameter, ResponseSpec};
+use super::{Group, Operation, Parameter, ResponseSpec};
 use crate::Code;
 use crate::problem::{self, Problem};
 
@@ -17,10 +17,8 @@ const COMPONENTS: &str = "/components/schemas";
 pub struct Document {
     /// `info`.
     pub info: Value,
-    /// `tags`; null if there are none.
-    pub tags: Value,
-    /// `servers`; null if paths are absolute.
-    pub servers: Value,
+    /// The path that all paths are relative to; empty if they are absolute.
+    pub base: &'static str,
     /// `security` of all operations; null if there is none.
     pub security: Value,
     /// `components.securitySchemes`.
@@ -66,27 +64,33 @@ impl Schemas {
 impl Document {
     /// Generates the document of these operations.
     #[must_use]
-    pub fn generate<S>(&self, operations: &[Operation<S>]) -> Value {
+    pub fn generate<S>(&self, groups: &[Group<S>]) -> Value {
         let mut schemas = Schemas::new();
         let mut paths: Map<String, Value> = Map::new();
-        for operation in operations {
-            let described = self.describe(operation, &mut schemas);
-            let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-            path[operation.method] = described;
+        for group in groups {
+            for operation in &group.operations {
+                let mut described = self.describe(operation, &mut schemas);
+                described["tags"] = json!([group.tag]);
+                let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+                path[operation.method] = described;
+            }
         }
+        let tag = |group: &Group<S>| json!({ "name": group.tag, "description": group.description });
         let mut document = json!({
             "openapi": "3.1.0",
             "info": self.info,
+            "tags": groups.iter().map(tag).collect::<Value>(),
             "paths": paths,
             "components": {
                 "schemas": schemas.components(),
                 "securitySchemes": self.security_schemes,
             },
         });
-        let optional =
-            [("tags", &self.tags), ("servers", &self.servers), ("security", &self.security)];
-        for (name, value) in optional.into_iter().filter(|(_, value)| !value.is_null()) {
-            document[name] = value.clone();
+        if !self.base.is_empty() {
+            document["servers"] = json!([{ "url": self.base }]);
+        }
+        if !self.security.is_null() {
+            document["security"] = self.security.clone();
         }
         document
     }
@@ -97,9 +101,6 @@ impl Document {
             "summary": operation.summary,
             "responses": self.responses(operation, schemas),
         });
-        if let Some(tag) = operation.tag {
-            described["tags"] = json!([tag]);
-        }
         if !operation.description.is_empty() {
             described["description"] = operation.description.into();
         }
@@ -179,8 +180,7 @@ fn failure(codes: &[Code], schemas: &mut Schemas) -> Value {
     });
     let retry = [Code::Unavailable, Code::LineFull, Code::StoreFull];
     if codes.iter().any(|code| retry.contains(code)) {
-        let description = "Seconds until it makes sense to try again.";
-        described["headers"]["Retry-After"] = integer_header(description);
+        described["headers"]["Retry-After"] = integer_header("Seconds until a retry.");
     }
     described
 }

@@ -56,6 +56,23 @@ async fn the_document_is_complete() {
     harness.end().await;
 }
 
+#[test]
+fn every_type_of_an_operation_has_examples_with_its_fields() {
+    let document = daegi_api::openapi_document();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    for name in ["Join", "Ticket", "Line", "TokenOrPass", "Verdict", "Completed", "PageTexts"] {
+        let schema = &schemas[name];
+        let known = schema["properties"].as_object().unwrap();
+        let required: Vec<&Value> = schema["required"].as_array().into_iter().flatten().collect();
+        for example in schema["examples"].as_array().unwrap() {
+            let example = example.as_object().unwrap();
+            assert!(example.keys().all(|field| known.contains_key(field)), "{name}: {example:?}");
+            let has = |field: &&Value| example.contains_key(field.as_str().unwrap());
+            assert!(required.iter().all(has), "{name}: {example:?}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_docs_load_nothing_external() {
     let harness = Harness::with_item("concert").await;
@@ -71,7 +88,7 @@ async fn the_docs_load_nothing_external() {
         }
     }
     let size = page.text.len() + style.text.len();
-    assert!(size < 40 * 1024, "{size} bytes");
+    assert!(size < 64 * 1024, "{size} bytes");
     harness.end().await;
 }
 

@@ -9,12 +9,19 @@ use daegi_domain::ItemId;
 use daegi_store::LineCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::requests::{QueryPairs, query_values};
 use super::{AdminError, AdminResult, AdminState, store_call};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "items": [{ "itemId": "concert", "waitingTokenCount": 4200, "enteredTokenCount": 200 }],
+    "unknownItemIds": [],
+    "totalWaiting": 4200,
+    "totalEntered": 200,
+}))]
 pub(super) struct TokenCounts {
     items: Vec<TokenCount>,
     /// Requested ids that are not items.

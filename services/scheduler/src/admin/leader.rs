@@ -8,6 +8,7 @@ use daegi_domain::rfc3339;
 use daegi_store::CurrentLeader;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::{AdminResult, AdminState, store_call};
 use crate::leader::outbox_pending;
@@ -17,6 +18,20 @@ use crate::leadership::Term;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Leader")]
+#[schemars(example = json!({
+    "replica": "scheduler-1",
+    "leading": true,
+    "leader": "scheduler-1",
+    "epoch": 3,
+    "since": "2026-11-20T19:00:00.000Z",
+    "termSeconds": 1800,
+    "handOvers": 0,
+    "staleRefusals": 0,
+    "lastTickMillis": 12,
+    "outboxPending": 0,
+    "tickMs": 1000,
+    "tokenCountToMove": 10,
+}))]
 pub(super) struct LeaderView {
     /// The replica that handled the call.
     replica: String,

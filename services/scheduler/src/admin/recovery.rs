@@ -17,6 +17,10 @@ use super::{AdminResult, AdminState, store_call};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DeclaredLoss")]
+#[schemars(example = json!({
+    "declaredAt": "2026-11-20T19:00:00.000Z",
+    "reclaimUntil": "2026-11-20T19:50:00.000Z",
+}))]
 pub(super) struct Declared {
     #[schemars(extend("format" = "date-time"))]
     declared_at: String,

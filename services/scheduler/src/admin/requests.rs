@@ -5,6 +5,7 @@ use daegi_domain::{ItemChange, ItemId, ItemName, Policy, PolicyError};
 use daegi_runtime::http::QueryParams;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{AdminError, AdminResult};
 
@@ -14,6 +15,7 @@ pub(super) type QueryPairs = QueryParams<Vec<(String, String)>>;
 /// The body of a call that creates an item.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({ "itemId": "concert", "itemName": "Friday 8 pm", "remainCount": 500 }))]
 pub(super) struct CreateItem {
     item_id: ItemId,
     item_name: ItemName,
@@ -28,6 +30,7 @@ pub(super) struct CreateItem {
 /// The body of a call that replaces a whole item.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = update_example())]
 pub(super) struct ReplaceItem {
     item_name: ItemName,
     #[schemars(range(max = u32::MAX))]
@@ -40,6 +43,7 @@ pub(super) struct ReplaceItem {
 /// The body of a call that changes an item and keeps its policy.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = update_example())]
 pub(super) struct UpdateItem {
     item_name: ItemName,
     #[schemars(range(max = u32::MAX))]
@@ -96,6 +100,10 @@ pub(super) fn query_values(query: QueryPairs, name: &str) -> AdminResult<Vec<Str
         values.push(value);
     }
     Ok(values)
+}
+
+fn update_example() -> Value {
+    json!({ "itemName": "Friday 8 pm", "remainCount": 500, "waitingQueueEnabled": true })
 }
 
 fn enabled() -> bool {

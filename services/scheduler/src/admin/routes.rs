@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use daegi_domain::{ItemId, LineState, Policy};
 use daegi_runtime::Code;
-use daegi_runtime::openapi::{Document, Operation, Parameter, ResponseSpec, schema_of};
+use daegi_runtime::openapi::{Document, Group, Operation, Parameter, ResponseSpec, schema_of};
 use schemars::json_schema;
 use serde_json::{Value, json};
 
@@ -101,13 +101,38 @@ const LINE_LIMIT: Parameter = Parameter {
 /// The path of the admin API that the paths below are relative to.
 pub(super) const BASE: &str = "/internal/admin/v1";
 
-/// Every operation, in the order of the document.
-pub(super) fn operations() -> Vec<AdminOperation> {
-    let queue = [quota(), set_quota(), tick(), set_tick(), token_count()];
-    let item = [list(), create(), one(), replace(), remove(), manually(), set_policy()];
-    let line = [pause(), resume(), reset(), line_now(), line_history()];
-    let fleet = [declare_loss(), leader(), overview(), audit()];
-    queue.into_iter().chain(item).chain(line).chain(fleet).collect()
+/// Every operation, in the order of the docs page.
+pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
+    [
+        Group {
+            tag: "settings",
+            description: "Rules of all lines, and how many tickets they hold.",
+            operations: vec![quota(), set_quota(), tick(), set_tick(), token_count()],
+        },
+        Group {
+            tag: "items",
+            description: "What users wait for, with the policy of its line.",
+            operations: vec![
+                list(),
+                create(),
+                one(),
+                replace(),
+                remove(),
+                manually(),
+                set_policy(),
+            ],
+        },
+        Group {
+            tag: "lines",
+            description: "Control and figures of one line.",
+            operations: vec![pause(), resume(), reset(), line_now(), line_history()],
+        },
+        Group {
+            tag: "fleet",
+            description: "All lines and processes.",
+            operations: vec![overview(), leader(), audit(), declare_loss()],
+        },
+    ]
 }
 
 /// Generates the OpenAPI document.
@@ -116,16 +141,16 @@ pub(super) fn document() -> Value {
         info: json!({
             "title": "daegi, for operators",
             "version": "1",
-            "description": "Served by every scheduler, leader or not. Changes are in force for all replicas.",
+            "description": "Served by every scheduler, leader or not. Changes are in force for all replicas. Every call needs the admin token as `Authorization: Bearer`.",
         }),
-        servers: json!([{ "url": BASE }]),
+        base: BASE,
         security: json!([{ "adminToken": [] }]),
         security_schemes: json!({ "adminToken": { "type": "http", "scheme": "bearer" } }),
         problems: vec![Code::Unauthorized, Code::Unavailable],
         has_default_problem: true,
         ..Document::default()
     };
-    document.generate(&operations())
+    document.generate(&groups())
 }
 
 fn quota() -> AdminOperation {
@@ -140,7 +165,6 @@ fn set_quota() -> AdminOperation {
         .with_description("In the body, in the query, or in both if they agree.")
         .with_parameters([QUOTA])
         .with_body::<Quota>(false)
-        .with_example(json!({ "tokenCountToMove": 10 }))
         .with_response(ResponseSpec::json::<Quota>(200, "The quota that applies now."))
         .with_problems(BODY_PROBLEMS)
 }
@@ -154,7 +178,6 @@ fn set_tick() -> AdminOperation {
     let id = ("setTick", "Sets the length of a tick.");
     change(("put", "/waiting-queue/tick-ms"), id, settings::set_tick)
         .with_body::<Tick>(true)
-        .with_example(json!({ "tickMs": 1000 }))
         .with_response(ResponseSpec::json::<Tick>(200, "The length that applies now."))
         .with_problems(BODY_PROBLEMS)
 }
@@ -176,7 +199,6 @@ fn create() -> AdminOperation {
     let id = ("createItem", "Creates an item that does not exist.");
     change(("post", "/waiting-item"), id, items::create)
         .with_body::<CreateItem>(true)
-        .with_example(json!({ "itemId": "concert", "itemName": "Friday 8 pm", "remainCount": 500 }))
         .with_response(item_response(201, "The item."))
         .with_problems(BODY_PROBLEMS)
         .with_problems([Code::Conflict])
@@ -194,7 +216,6 @@ fn replace() -> AdminOperation {
     change(("put", "/waiting-item/{itemId}"), id, items::replace)
         .with_parameters([ITEM])
         .with_body::<ReplaceItem>(true)
-        .with_example(update_example())
         .with_response(item_response(200, "The item; 201 if it is new."))
         .with_response(item_response(201, "The item, which did not exist before."))
         .with_problems(BODY_PROBLEMS)
@@ -214,7 +235,6 @@ fn manually() -> AdminOperation {
     change(("post", "/waiting-item/{itemId}/manually"), id, items::manually)
         .with_parameters([ITEM])
         .with_body::<UpdateItem>(true)
-        .with_example(update_example())
         .with_response(item_response(200, "The item."))
         .with_problems(BODY_PROBLEMS)
         .with_problems([Code::Conflict])
@@ -326,8 +346,4 @@ where
 
 fn item_response(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec::json::<ItemView>(status, description)
-}
-
-fn update_example() -> Value {
-    json!({ "itemName": "Friday 8 pm", "remainCount": 500, "waitingQueueEnabled": true })
 }

@@ -19,6 +19,7 @@ const QUOTA: &str = "tokenCountToMove";
 /// How many tickets of each line a tick admits.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({ QUOTA: 10 }))]
 pub(super) struct Quota {
     #[schemars(range(max = 1_000_000))]
     token_count_to_move: u32,
@@ -27,6 +28,7 @@ pub(super) struct Quota {
 /// The length of a tick.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({ "tickMs": 1000 }))]
 pub(super) struct Tick {
     #[schemars(range(min = 50, max = 60_000))]
     tick_ms: u32,

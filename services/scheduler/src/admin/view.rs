@@ -5,12 +5,14 @@ use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings, 
 use daegi_store::LineCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{AdminResult, AdminState, store_call};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Item")]
+#[schemars(example = example())]
 pub(super) struct ItemView {
     item_id: ItemId,
     item_name: ItemName,
@@ -60,4 +62,21 @@ impl ItemView {
         let (settings, counts) = store_call(reads).await?;
         Ok(Self::new(item, counts.first(), &settings, admin.clock.now_ms()))
     }
+}
+
+/// An item for the published schema.
+fn example() -> Value {
+    json!({
+        "itemId": "concert",
+        "itemName": "Friday 8 pm",
+        "remainCount": 500,
+        "waitingQueueEnabled": true,
+        "paused": false,
+        "version": 7,
+        "revision": 2,
+        "createdAt": "2026-11-20T18:00:00.000Z",
+        "updatedAt": "2026-11-20T19:00:00.000Z",
+        "lineState": "OPEN",
+        "policy": Policy::default(),
+    })
 }

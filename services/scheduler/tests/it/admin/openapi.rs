@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::harness::AdminHarness;
+use super::harness::{AdminHarness, TOKEN};
 
 /// A valid body of each call; null if it has none.
 fn body_of(path: &str, method: &str) -> Value {
@@ -23,6 +23,27 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
         Some(place) => document.pointer(place.trim_start_matches('#')).unwrap(),
         None => schema,
     }
+}
+
+#[tokio::test]
+async fn the_docs_page_lists_every_call_and_needs_no_token() {
+    let admin = AdminHarness::open().await;
+    let document = admin.ok(200, "GET", "/openapi.json", "").await;
+    let (status, headers, page) = admin.page("/admin/docs").await;
+    assert_eq!(status, 200);
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+    for path in document["paths"].as_object().unwrap().keys() {
+        assert!(page.contains(&format!("<code>/internal/admin/v1{path}</code>")), "{path}");
+    }
+    for href in page.split("href=\"#").skip(1) {
+        let target = href.split('"').next().unwrap();
+        assert!(page.contains(&format!("id=\"{target}\"")), "#{target} leads nowhere");
+    }
+    assert!(!page.contains(TOKEN), "the page is the same for every installation");
+    let (status, headers, _) = admin.page("/admin/docs.css").await;
+    assert_eq!(status, 200);
+    assert_eq!(headers["content-type"], "text/css; charset=utf-8");
 }
 
 #[tokio::test]
