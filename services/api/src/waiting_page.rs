@@ -15,9 +15,12 @@ mod noscript;
 
 use std::sync::LazyLock;
 
+use askama::Template;
 use daegi_domain::{Branding, ItemId, Language};
 use daegi_runtime::http::build_hash;
 
+use self::messages::Messages;
+use self::noscript::Still;
 use crate::wire::Ticket;
 
 pub(crate) use colours::style_of;
@@ -26,7 +29,6 @@ pub(crate) use colours::style_of;
 pub(crate) const SCRIPT: &str = include_str!("../../../web/wait/dist/wait.js");
 /// The style sheet of the page.
 pub(crate) const STYLE: &str = include_str!("../../../web/wait/dist/wait.css");
-const TEMPLATE: &str = include_str!("../../../web/wait/page.html");
 
 /// Hash of script and style, part of their URLs, so that browsers can cache them without expiry.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| build_hash(&[SCRIPT, STYLE]));
@@ -61,62 +63,46 @@ pub(crate) struct Page<'a> {
     pub(crate) state: PageState,
 }
 
+/// The values of the template `web/wait/page.html`, which includes `templates/noscript.html`.
+#[derive(Template)]
+#[template(path = "../../../web/wait/page.html")]
+struct PageTemplate<'a> {
+    language: Language,
+    messages: &'static Messages,
+    item: &'a str,
+    name: &'a str,
+    title: String,
+    revision: &'a str,
+    version: &'static str,
+    /// Whether the item has its own colours.
+    has_colours: bool,
+    refresh: Option<String>,
+    logo: Option<&'a str>,
+    message: Option<&'a str>,
+    still: Still<'a>,
+}
+
 impl Page<'_> {
     /// Renders the page.
     pub(crate) fn render(&self) -> String {
         let messages = messages::messages(self.language);
-        let name = escape(self.look.title.as_deref().unwrap_or(self.name));
-        let title = messages.get("pageTitle").replace("{name}", &name);
-        let logo = self
-            .look
-            .logo
-            .as_deref()
-            .map(|logo| format!("<img src=\"{}\" alt=\"\">", escape(logo)));
-        let message = self.look.message.as_deref().map(escape).unwrap_or_default();
-        let slots = [
-            ("lang", self.language.tag().to_owned()),
-            ("item", self.item.map(|item| escape(item.as_str())).unwrap_or_default()),
-            ("version", VERSION.clone()),
-            ("revision", self.revision.to_owned()),
-            ("title", title),
-            ("head", self.head()),
-            ("logo", logo.unwrap_or_default()),
-            ("message", message),
-            ("still", noscript::render(self)),
-            ("words", messages.for_script().to_owned()),
-            ("name", name),
-        ];
-        fill(TEMPLATE, |slot| {
-            let known = slots.iter().find(|(name, _)| *name == slot);
-            let word = || escape(messages.get(slot.strip_suffix("Word").unwrap_or(slot)));
-            known.map_or_else(word, |(_, value)| value.clone())
-        })
+        let name = self.look.title.as_deref().unwrap_or(self.name);
+        let page = PageTemplate {
+            language: self.language,
+            messages,
+            item: self.item.map(ItemId::as_str).unwrap_or_default(),
+            name,
+            title: messages.get("pageTitle").replace("{name}", name),
+            revision: self.revision,
+            version: VERSION.as_str(),
+            has_colours: self.item.is_some() && self.look.accent.is_some(),
+            refresh: noscript::refresh(&self.state),
+            logo: self.look.logo.as_deref(),
+            message: self.look.message.as_deref(),
+            still: Still::new(&self.state, name, messages),
+        };
+        page.to_string()
     }
-
-    fn head(&self) -> String {
-        let own = self.item.filter(|_| self.look.accent.is_some());
-        let colours = own.map(|item| {
-            format!("<link rel=\"stylesheet\" href=\"/wait/{}/look.css\">", escape(item.as_str()))
-        });
-        colours.unwrap_or_default() + &noscript::refresh(&self.state)
-    }
-}
-
-/// Replaces each `{{slot}}` once, from left to right. Inserted values are not scanned again.
-fn fill(template: &str, value: impl Fn(&str) -> String) -> String {
-    let mut parts = template.split("{{");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (slot, rest) = part.split_once("}}").unwrap_or((part, ""));
-        page += &value(slot);
-        page += rest;
-    }
-    page
-}
-
-/// Escapes text for element content and double-quoted attributes.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! HTML of the shop pages.
 
+use askama::Template;
 use daegi_domain::{ItemId, ItemName, Language};
 
 use super::messages::{self, Messages};
 
 pub(super) const SCRIPT: &str = include_str!("shop.js");
 pub(super) const STYLE: &str = include_str!("shop.css");
-const FRAME: &str = include_str!("shop.html");
 
 /// One page of the shop.
 pub(super) enum ShopPage<'a> {
@@ -24,44 +24,36 @@ pub(super) enum ShopPage<'a> {
     Trouble,
 }
 
+/// The values of `templates/shop.html`.
+#[derive(Template)]
+#[template(path = "shop.html")]
+struct ShopTemplate<'a> {
+    language: Language,
+    messages: &'static Messages,
+    item: &'a ItemId,
+    name: &'a str,
+    left: Option<u32>,
+    /// The name of the page for style sheets and tests.
+    kind: &'static str,
+    headline: &'static str,
+    /// The text before and after the value of the page.
+    before: &'static str,
+    after: &'static str,
+    action: &'static str,
+    page: &'a ShopPage<'a>,
+}
+
 impl ShopPage<'_> {
-    /// The name for style sheets and tests, headline, text and action.
-    fn parts(
-        &self,
-        item: &ItemId,
-        words: &Messages,
-    ) -> (&'static str, &'static str, String, String) {
-        let line = |text: &str| format!("<a class=\"button\" href=\"/wait/{item}\">{text}</a>");
-        let back = format!("<a class=\"button\" href=\"/shop\">{}</a>", words.back);
+    /// The name for style sheets and tests; headline, text and action.
+    fn texts(&self, messages: &'static Messages) -> (&'static str, [&'static str; 3]) {
+        let with_action = |[headline, text]: [&'static str; 2], action| [headline, text, action];
         match self {
-            Self::Window => {
-                let [headline, text, buy] = words.window;
-                let text = format!("{text} <span id=\"crowd\"></span>");
-                ("window", headline, text, line(buy))
-            }
-            Self::Checkout { user, pass } => {
-                let [headline, text, pay] = words.checkout;
-                let who = format!("<span class=\"who\">{}</span>", escape(user));
-                let pay = format!(
-                    "<form method=\"post\" action=\"/shop/buy?pass={}\"><button \
-                     class=\"button\">{pay}</button></form>",
-                    escape(pass)
-                );
-                ("checkout", headline, text.replace("{who}", &who), pay)
-            }
-            Self::Thanks { order } => {
-                let [headline, text] = words.thanks;
-                let order = format!("<code>{}</code>", escape(order));
-                ("thanks", headline, text.replace("{order}", &order), back)
-            }
-            Self::TooLate => ("late", words.late[0], words.late[1].to_owned(), back),
-            Self::NoPass { why } => {
-                let [headline, text, join] = words.no_pass;
-                ("no-pass", headline, text.replace("{why}", &escape(why)), line(join))
-            }
-            Self::Trouble => {
-                ("trouble", words.trouble[0], words.trouble[1].to_owned(), String::new())
-            }
+            Self::Window => ("window", messages.window),
+            Self::Checkout { .. } => ("checkout", messages.checkout),
+            Self::Thanks { .. } => ("thanks", with_action(messages.thanks, messages.back)),
+            Self::TooLate => ("late", with_action(messages.late, messages.back)),
+            Self::NoPass { .. } => ("no-pass", messages.no_pass),
+            Self::Trouble => ("trouble", with_action(messages.trouble, "")),
         }
     }
 }
@@ -70,31 +62,27 @@ pub(super) fn render(
     (item, name): (&ItemId, &ItemName),
     left: Option<u32>,
     language: Language,
-    scene: &ShopPage<'_>,
+    page: &ShopPage<'_>,
 ) -> String {
-    let words = messages::for_language(language);
-    let (kind, headline, text, action) = scene.parts(item, words);
-    let left = left.map_or_else(|| "–".to_owned(), |left| left.to_string());
-    let slots = [
-        ("{{language}}", language.tag()),
-        ("{{item}}", item.as_str()),
-        ("{{crowd}}", &escape(&words.crowd.join("|"))),
-        ("{{shop}}", words.shop),
-        ("{{leftWords}}", words.left),
-        ("{{footer}}", words.footer),
-        ("{{scene}}", kind),
-        ("{{left}}", &left),
-        ("{{headline}}", headline),
-        ("{{name}}", &escape(name.as_str())),
-        ("{{action}}", &action),
-        ("{{text}}", &text),
-    ];
-    slots.iter().fold(FRAME.to_owned(), |page, (slot, value)| page.replace(slot, value))
-}
-
-/// For text and for attributes between double quotes.
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let messages = messages::for_language(language);
+    let (kind, [headline, text, action]) = page.texts(messages);
+    // The text of a page with a value has one placeholder, like `{who}`.
+    let (before, rest) = text.split_once('{').unwrap_or((text, ""));
+    let after = rest.split_once('}').map_or("", |(_, after)| after);
+    let page = ShopTemplate {
+        language,
+        messages,
+        item,
+        name: name.as_str(),
+        left,
+        kind,
+        headline,
+        before,
+        after,
+        action,
+        page,
+    };
+    page.to_string()
 }
 
 #[cfg(test)]

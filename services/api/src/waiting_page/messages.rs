@@ -1,11 +1,12 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use askama::filters;
 use daegi_domain::{Eta, Language};
 
 /// The texts of one language.
 pub(super) struct Messages {
-    messages: HashMap<String, String>,
+    messages: BTreeMap<String, String>,
     json: String,
 }
 
@@ -25,10 +26,9 @@ pub(super) fn messages(language: Language) -> &'static Messages {
 impl Messages {
     /// Parses an embedded file; a test covers all of them.
     fn read(json: &str) -> Self {
-        let messages: HashMap<String, String> = serde_json::from_str(json).unwrap_or_default();
-        let lines = json.lines().map(str::trim).collect::<String>();
-        // `<` could end the script element that contains the JSON.
-        Self { messages, json: lines.replace('<', "\\u003c") }
+        let messages: BTreeMap<String, String> = serde_json::from_str(json).unwrap_or_default();
+        let Ok(json) = filters::json(&messages).map(|json| json.to_string());
+        Self { messages, json }
     }
 
     pub(super) fn get(&self, key: &str) -> &str {

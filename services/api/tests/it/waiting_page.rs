@@ -114,7 +114,7 @@ async fn without_scripts_the_redirect_goes_to_the_entry_url_only() {
     harness.admit("concert", 1).await;
     let token = cookie.split_once('=').unwrap().1;
     let ticket = harness.until_status("concert", token, "ENTERABLE").await;
-    let address = ticket["entryUrl"].as_str().unwrap().replace('&', "&amp;");
+    let address = ticket["entryUrl"].as_str().unwrap().replace('&', "&#38;");
     let uri = "/wait/concert?entryUrl=https://evil.example&next=//evil.example";
     let page = harness.call(request(Method::GET, uri, &[("cookie", &cookie)], "")).await;
     assert!(page.text.contains(&format!("content=\"3;url={address}\"")), "{}", page.text);
@@ -181,7 +181,7 @@ async fn an_item_can_have_branding() {
     harness.put("concert", 5, true, Some(Policy { page, ..Policy::default() })).await;
     let shown = async || {
         let page = harness.page("concert", &[]).await.text;
-        page.contains("&lt;Friday&gt; &quot;night&quot;").then_some(page)
+        page.contains("&#60;Friday&#62; &#34;night&#34;").then_some(page)
     };
     let page = daegi_testkit::eventually(crate::harness::TEST_TIMEOUT, "the look", shown).await;
     assert!(page.contains("See you there.") && page.contains("src=\"data:image/png;base64,AAAA\""));
