@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use askama::filters;
 use serde_json::{Value, json};
 
 use crate::measurement::{Measurement, Target, significant};
@@ -97,7 +98,8 @@ pub(crate) fn write_svg(
 fn caption(machine: &Value, versions: &Value) -> String {
     let mut text = format!("{} cores", machine["cores"]);
     if let Some(name) = machine["processor"].as_str() {
-        text = format!("{text} of {}", name.replace('&', "&amp;").replace('<', "&lt;"));
+        let Ok(name) = filters::escape(name, filters::Html);
+        text = format!("{text} of {name}");
     }
     let versions = versions.as_object().into_iter().flatten();
     let versions = versions.filter_map(|(name, version)| Some((name, version.as_str()?)));
@@ -120,6 +122,6 @@ mod tests {
     fn the_caption_names_machine_and_versions() {
         let machine = json!({ "cores": 2, "processor": "A & B" });
         let versions = json!({ "redis": "7.0", "wrk": null });
-        assert_eq!(caption(&machine, &versions), "2 cores of A &amp; B · redis 7.0");
+        assert_eq!(caption(&machine, &versions), "2 cores of A &#38; B · redis 7.0");
     }
 }
