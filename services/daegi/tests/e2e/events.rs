@@ -1,5 +1,5 @@
-//! The whole circle over Kafka: a product is announced, a person is let in, the order service
-//! hears of it and reports the order, the slot is free again.
+//! All events over Kafka: the product service publishes an item, a user is admitted, the order service
+//! receives the admission and publishes the order, and the entry ends.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use rdkafka::message::Message;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::room::Room;
+use crate::harness::DaegiHarness;
 
-const SOON: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The first event of `token.activated`.
+/// Returns the first event of `token.activated`.
 async fn activated(brokers: &str) -> Value {
     let consumer: StreamConsumer = ClientConfig::new()
         .set("bootstrap.servers", brokers)
@@ -25,7 +25,7 @@ async fn activated(brokers: &str) -> Value {
         .create()
         .unwrap();
     consumer.subscribe(&["token.activated"]).unwrap();
-    let message = tokio::time::timeout(SOON, consumer.recv()).await.unwrap().unwrap();
+    let message = tokio::time::timeout(TEST_TIMEOUT, consumer.recv()).await.unwrap().unwrap();
     serde_json::from_slice(message.payload().unwrap()).unwrap()
 }
 
@@ -38,29 +38,29 @@ async fn publish(brokers: &str, topic: &str, body: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn product_and_order_services_move_the_line_over_the_embedded_broker() {
     let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
-    whole_circle(broker.bootstrap_servers()).await;
+    item_to_order(broker.bootstrap_servers()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn product_and_order_services_move_the_line_over_a_real_broker() {
     let Some(broker) = daegi_testkit::kafka_or_skip().await else { return };
-    whole_circle(&broker.bootstrap()).await;
+    item_to_order(&broker.bootstrap()).await;
 }
 
-async fn whole_circle(brokers: &str) {
+async fn item_to_order(brokers: &str) {
     let args = ["--kafka", brokers];
-    let room = Room::open("memory", None, &args).await;
+    let harness = DaegiHarness::open("memory", None, &args).await;
     let item = json!({
         "itemId": "concert", "itemName": "Friday 8 pm", "remainCount": 10, "version": 1,
         "waitingQueueEnabled": true, "isWaitingQueueTargetItem": true,
         "occurredAt": "2026-01-01T00:00:00Z"
     });
     publish(brokers, "item.changed", &item).await;
-    eventually(SOON, "the line is open", async || {
-        room.join("concert", "kim").await.status() == StatusCode::CREATED
+    eventually(TEST_TIMEOUT, "the line is open", async || {
+        harness.join("concert", "kim").await.status() == StatusCode::CREATED
     })
     .await;
-    room.quota(1).await;
+    harness.quota(1).await;
     let event = activated(brokers).await;
     assert_eq!((&event["itemId"], &event["userId"]), (&json!("concert"), &json!("kim")));
 
@@ -70,10 +70,10 @@ async fn whole_circle(brokers: &str) {
     });
     publish(brokers, "order.closed", &order).await;
     let token = event["token"].as_str().unwrap();
-    eventually(SOON, "the order is known", async || {
-        room.poll_ok("concert", token).await["status"] == "COMPLETED"
+    eventually(TEST_TIMEOUT, "the order has ended the ticket", async || {
+        harness.poll_ok("concert", token).await["status"] == "COMPLETED"
     })
     .await;
-    assert_eq!(room.counts("concert").await, (0, 0));
-    room.close().await;
+    assert_eq!(harness.counts("concert").await, (0, 0));
+    harness.close().await;
 }

@@ -1,5 +1,5 @@
-//! A master dies while people join and poll over HTTP: no 500, nobody waits for long, and the
-//! room is back by itself and lets people in.
+//! A Redis master dies while users join and poll over HTTP: no response is 500, none takes longer than
+//! 2 s, and admission resumes without a restart.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,108 +9,111 @@ use daegi_testkit::{Redis, eventually, redis_cluster_or_skip, redis_sentinel_or_
 use reqwest::{Client, Response, StatusCode};
 use tokio::task::JoinSet;
 
-use crate::room::Room;
+use crate::harness::DaegiHarness;
 
-/// What a person may have to wait at most.
-const LONGEST: Duration = Duration::from_secs(2);
+/// Longest permitted response time.
+const MAX_RESPONSE_TIME: Duration = Duration::from_secs(2);
 
-/// When everybody must be served again.
-const BACK: Duration = Duration::from_secs(10);
+/// Time in which all lines must work again.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// On a cluster they are spread over all nodes.
+/// Enough items to reach all nodes of a cluster.
 const ITEMS: usize = 8;
 
 fn item(at: usize) -> String {
     format!("concert-{at}")
 }
 
-/// What a person may be told while a master is away: the ticket, or when to come back.
-fn is_served(answer: &Response) -> bool {
-    match answer.status() {
+/// Returns whether the response has a ticket. Otherwise it must be 503 with `Retry-After`.
+fn is_served(response: &Response) -> bool {
+    match response.status() {
         StatusCode::OK | StatusCode::CREATED => true,
         StatusCode::SERVICE_UNAVAILABLE => {
-            assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
+            assert!(response.headers().contains_key("retry-after"), "{response:?}");
             false
         }
-        other => panic!("{other}: {answer:?}"),
+        other => panic!("{other}: {response:?}"),
     }
 }
 
-/// New people join a line, and each polls once, until it is enough. Returns the longest wait.
-async fn crowd(http: Client, line: String, enough: Arc<AtomicBool>) -> Duration {
+/// Joins new users and polls once for each until `stop` is set. Returns the longest response time.
+async fn load(http: Client, line: String, stop: Arc<AtomicBool>) -> Duration {
     let mut longest = Duration::ZERO;
     for number in 0.. {
-        if enough.load(Ordering::Relaxed) {
+        if stop.load(Ordering::Relaxed) {
             break;
         }
-        let asked = Instant::now();
+        let started = Instant::now();
         let join = http.post(&line).header("user-id", format!("user-{number}"));
         let joined = join.send().await.unwrap();
-        longest = longest.max(asked.elapsed());
+        longest = longest.max(started.elapsed());
         if is_served(&joined) {
             let ticket: serde_json::Value = joined.json().await.unwrap();
-            let asked = Instant::now();
+            let started = Instant::now();
             let token = ticket["token"].as_str().unwrap();
             is_served(&http.get(format!("{line}/{token}")).send().await.unwrap());
-            longest = longest.max(asked.elapsed());
+            longest = longest.max(started.elapsed());
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     longest
 }
 
-/// A room with a crowd at every line; `kill` is what happens to a master.
+/// Puts load on every line, kills a master with `kill`, and checks the recovery.
 async fn survives(name: &'static str, store: &str, kill: impl AsyncFnOnce()) {
-    let room = Room::open_at(name, store, &["--lease-ms", "1000"]).await;
+    let harness = DaegiHarness::open_at(name, store, &["--lease-ms", "1000"]).await;
     for at in 0..ITEMS {
-        room.stock(&item(at), 100_000).await;
+        harness.stock(&item(at), 100_000).await;
     }
-    let enough = Arc::new(AtomicBool::new(false));
-    let mut crowds = JoinSet::new();
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut loads = JoinSet::new();
     for at in 0..ITEMS {
-        crowds.spawn(crowd(room.http.clone(), room.line(&item(at)), enough.clone()));
+        loads.spawn(load(harness.http.clone(), harness.line(&item(at)), stop.clone()));
     }
-    room.quota(1).await;
+    harness.quota(1).await;
     for at in 0..ITEMS {
-        room.until_entered(&item(at), 1).await;
+        harness.until_entered(&item(at), 1).await;
     }
 
     kill().await;
     let killed = Instant::now();
-    eventually(BACK, "it is felt", async || {
-        let mut felt = false;
+    eventually(RECOVERY_TIMEOUT, "a join fails", async || {
+        let mut failed = false;
         for at in 0..ITEMS {
-            felt |= !is_served(&room.join(&item(at), "kim").await);
+            failed |= !is_served(&harness.join(&item(at), "kim").await);
         }
-        felt
+        failed
     })
     .await;
     for at in 0..ITEMS {
         let what = format!("{name}: line {at} can be joined");
-        eventually(BACK, &what, async || is_served(&room.join(&item(at), "lee").await)).await;
+        eventually(RECOVERY_TIMEOUT, &what, async || {
+            is_served(&harness.join(&item(at), "lee").await)
+        })
+        .await;
     }
-    assert!(killed.elapsed() < BACK, "{name}: back after {:?}", killed.elapsed());
+    assert!(killed.elapsed() < RECOVERY_TIMEOUT, "{name}: back after {:?}", killed.elapsed());
 
-    // Somebody leads again, and lets people in on every node.
-    eventually(BACK, "the admin API answers", async || room.is_led().await).await;
+    // A scheduler leads again and admits users on every node.
+    eventually(RECOVERY_TIMEOUT, "the admin API answers", async || harness.is_led().await).await;
     for at in 0..ITEMS {
-        let inside = room.counts(&item(at)).await.1;
-        room.until_entered(&item(at), inside + 1).await;
+        let admitted = harness.counts(&item(at)).await.1;
+        harness.until_entered(&item(at), admitted + 1).await;
     }
-    enough.store(true, Ordering::Relaxed);
-    for longest in crowds.join_all().await {
-        assert!(longest < LONGEST, "{name}: somebody waited for {longest:?}");
+    stop.store(true, Ordering::Relaxed);
+    for longest in loads.join_all().await {
+        assert!(longest < MAX_RESPONSE_TIME, "{name}: a response took {longest:?}");
     }
-    room.close().await;
+    harness.close().await;
 }
 
-/// Once its replica has the items: one that is promoted without them answers that there are none.
-async fn dies(master: &mut Redis) {
-    // Redis waits for what this very connection has written, and for nothing if that is nothing.
+/// Stops a master after its replica has the items: a replica promoted without them would response 404.
+async fn stop_replicated(master: &mut Redis) {
+    // WAIT covers only writes of its own connection, so write first.
     let mut connection = master.connection().await.unwrap();
     let mut write = redis::cmd("SET");
     write.arg("{p00}:written").arg(1).exec_async(&mut connection).await.unwrap();
-    eventually(BACK, "a replica has caught up", async || {
+    eventually(RECOVERY_TIMEOUT, "a replica has caught up", async || {
         let mut wait = redis::cmd("WAIT");
         let replicas = wait.arg(1).arg(100).query_async::<u64>(&mut connection.clone()).await;
         replicas.unwrap() > 0
@@ -123,13 +126,16 @@ async fn dies(master: &mut Redis) {
 async fn a_sentinel_master_dies_under_load() {
     let Some(mut redis) = redis_sentinel_or_skip().await else { return };
     let url = redis.url();
-    survives("sentinel", &url, async || dies(redis.master().await.unwrap()).await).await;
+    survives("sentinel", &url, async || stop_replicated(redis.master().await.unwrap()).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_master_dies_under_load() {
     let Some(mut redis) = redis_cluster_or_skip().await else { return };
     let url = redis.url();
-    // The one with the lease, so that leading fails over, too.
-    survives("cluster", &url, async || dies(redis.master_of("{p00}").await.unwrap()).await).await;
+    // The node with the lease, so that leadership fails over, too.
+    survives("cluster", &url, async || {
+        stop_replicated(redis.master_of("{p00}").await.unwrap()).await
+    })
+    .await;
 }

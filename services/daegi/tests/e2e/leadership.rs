@@ -1,4 +1,4 @@
-//! Exactly one scheduler leads, whatever happens to the one that does.
+//! Exactly one scheduler leads: through hand-over, crash, pause and fencing.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,22 +11,22 @@ use daegi_testkit::{Redis, eventually, redis_or_skip};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::member::{Fleet, FleetProcess};
+use crate::processes::{Fleet, FleetProcess};
 
-/// What is deployed unless told otherwise.
+/// The default of `--lease-ms`.
 const LEASE: Duration = Duration::from_secs(3);
 const SECOND: Duration = Duration::from_secs(1);
-const SOON: Duration = Duration::from_secs(30);
+const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// So many people are let in every 50 ms.
+/// Admissions per tick of 50 ms.
 const QUOTA: u32 = 2;
-const PEOPLE: usize = 900;
+const USERS: usize = 900;
 
 /// A leader and two standbys, with the default lease.
-async fn three(redis: &Redis) -> (FleetProcess, Vec<FleetProcess>) {
+async fn leader_and_standbys(redis: &Redis) -> (FleetProcess, Vec<FleetProcess>) {
     let fleet = Fleet::new(redis).env("DAEGI_LEASE_MS", &LEASE.as_millis().to_string());
     let leader = fleet.start_ready("daegi-scheduler").await;
-    eventually(SOON, "the first leads", || leader.is_leader()).await;
+    eventually(TEST_TIMEOUT, "the first leads", || leader.is_leader()).await;
     let standbys = vec![
         fleet.start_ready("daegi-scheduler").await,
         fleet.start_ready("daegi-scheduler").await,
@@ -37,14 +37,14 @@ async fn three(redis: &Redis) -> (FleetProcess, Vec<FleetProcess>) {
     (leader, standbys)
 }
 
-/// Who leads, as this replica says.
-async fn leader(member: &FleetProcess) -> Value {
-    member.admin(Method::GET, "leader", Value::Null).await
+/// Returns the leader status that this replica reports.
+async fn leader(replica: &FleetProcess) -> Value {
+    replica.admin(Method::GET, "leader", Value::Null).await
 }
 
 /// Waits until one of them leads.
 async fn next_term(standbys: &[FleetProcess]) {
-    eventually(SOON, "a standby leads", async || {
+    eventually(TEST_TIMEOUT, "a standby leads", async || {
         standbys[0].is_leader().await || standbys[1].is_leader().await
     })
     .await;
@@ -53,18 +53,18 @@ async fn next_term(standbys: &[FleetProcess]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_gets_sigterm_hands_over_within_a_second() {
     let Some(redis) = redis_or_skip().await else { return };
-    let (mut leader, standbys) = three(&redis).await;
-    let told = Instant::now();
+    let (mut leader, standbys) = leader_and_standbys(&redis).await;
+    let signalled = Instant::now();
     leader.sigterm();
     next_term(&standbys).await;
-    assert!(told.elapsed() < SECOND, "after {:?}", told.elapsed());
+    assert!(signalled.elapsed() < SECOND, "after {:?}", signalled.elapsed());
     assert_eq!(leader.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second() {
     let Some(redis) = redis_or_skip().await else { return };
-    let (leader, standbys) = three(&redis).await;
+    let (leader, standbys) = leader_and_standbys(&redis).await;
     let killed = Instant::now();
     leader.kill();
     next_term(&standbys).await;
@@ -74,14 +74,14 @@ async fn a_leader_that_is_killed_is_replaced_within_the_lease_and_a_second() {
 #[tokio::test(flavor = "multi_thread")]
 async fn standbys_serve_operators_and_name_the_leader() {
     let Some(redis) = redis_or_skip().await else { return };
-    let (first, standbys) = three(&redis).await;
+    let (first, standbys) = leader_and_standbys(&redis).await;
     let own = leader(&first).await;
     let (name, epoch) = (&own["replica"], &own["epoch"]);
     for standby in &standbys {
-        let said = leader(standby).await;
-        assert_eq!((&said["leading"], &said["leader"]), (&json!(false), name), "{said}");
-        assert_eq!((&said["epoch"], &said["since"]), (epoch, &own["since"]));
-        assert!(said["termSeconds"].is_u64() && said["replica"] != *name, "{said}");
+        let status = leader(standby).await;
+        assert_eq!((&status["leading"], &status["leader"]), (&json!(false), name), "{status}");
+        assert_eq!((&status["epoch"], &status["since"]), (epoch, &own["since"]));
+        assert!(status["termSeconds"].is_u64() && status["replica"] != *name, "{status}");
         assert_eq!(standby.metric(metrics::IS_LEADER).await, 0.0);
     }
     let path = "waiting-queue/token-count-to-move";
@@ -90,10 +90,10 @@ async fn standbys_serve_operators_and_name_the_leader() {
     assert_eq!(first.metric(metrics::IS_LEADER).await, 1.0);
     assert_eq!(Some(first.metric(metrics::EPOCH).await), epoch.as_f64());
     let lasts = async || first.metric(metrics::TERM_SECONDS).await > 0.0;
-    eventually(SOON, "the length of the term is shown", lasts).await;
+    eventually(TEST_TIMEOUT, "the duration of the term is reported", lasts).await;
 }
 
-/// A line of many, and one scheduler with a short lease that lets them in.
+/// Creates a line of 900 users and one scheduler with a short lease that admits them.
 async fn sale(redis: &Redis) -> (SharedStore, FleetProcess) {
     let settings = Settings { token_count_to_move: QUOTA, tick_ms: 50 };
     let store = RedisStore::open(&redis.url(), 16, settings).await.unwrap();
@@ -108,11 +108,10 @@ async fn sale(redis: &Redis) -> (SharedStore, FleetProcess) {
     };
     let now = Clock::system().now_ms();
     store.put_item(&concert, now).await.unwrap();
-    let people: Vec<_> =
-        (0..PEOPLE).map(|n| UserId::parse(&format!("person-{n}")).unwrap()).collect();
-    store.join(&concert.id, &people, &settings, now).await.unwrap();
+    let users: Vec<_> = (0..USERS).map(|n| UserId::parse(&format!("user-{n}")).unwrap()).collect();
+    store.join(&concert.id, &users, &settings, now).await.unwrap();
     let scheduler = Fleet::new(redis).start_ready("daegi-scheduler").await;
-    eventually(SOON, "people are let in", async || entered(&store).await > 0).await;
+    eventually(TEST_TIMEOUT, "users are admitted", async || entered(&store).await > 0).await;
     (store, scheduler)
 }
 
@@ -129,32 +128,39 @@ async fn a_leader_that_was_paused_for_longer_than_its_lease_admits_nothing_after
     let Some(redis) = redis_or_skip().await else { return };
     let (store, scheduler) = sale(&redis).await;
     scheduler.pause();
-    // The next leader is this test: it leads, and lets nobody in.
-    let lease = eventually(SOON, "the lease runs out", async || {
+    // This test takes the lease and admits no user.
+    let lease = eventually(TEST_TIMEOUT, "the lease expires", async || {
         Lease::try_acquire(&*store, Duration::from_secs(300), Clock::system().now_ms())
             .await
             .unwrap()
     })
     .await;
     let before = entered(&store).await;
-    assert!(before < PEOPLE as u64, "there is nobody left to be let in");
+    assert!(before < USERS as u64, "no user is left to admit");
     scheduler.resume();
     let learned = async || scheduler.metric(metrics::HAND_OVERS).await > 0.0;
-    eventually(SOON, "it learns that its term is over", learned).await;
+    eventually(TEST_TIMEOUT, "the old leader ends its term", learned).await;
     assert!(!scheduler.is_leader().await);
     assert_eq!(entered(&store).await, before);
     lease.release().await;
-    eventually(SOON, "it may lead again", async || entered(&store).await > before).await;
+    eventually(TEST_TIMEOUT, "the scheduler leads and admits again", async || {
+        entered(&store).await > before
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_store_refuses_a_stale_leader_is_counted() {
+async fn rejected_calls_of_a_stale_leader_are_counted() {
     let Some(redis) = redis_or_skip().await else { return };
     let (store, scheduler) = sale(&redis).await;
     assert_eq!(scheduler.metric(metrics::STALE).await, 0.0);
     store.begin_term(Clock::system().now_ms()).await.unwrap();
     let counted = async || scheduler.metric(metrics::STALE).await == 1.0;
-    eventually(SOON, "the refusal is counted", counted).await;
-    let said = leader(&scheduler).await;
-    assert_eq!((&said["staleRefusals"], &said["handOvers"]), (&json!(1), &json!(1)), "{said}");
+    eventually(TEST_TIMEOUT, "the rejected call is counted", counted).await;
+    let status = leader(&scheduler).await;
+    assert_eq!(
+        (&status["staleRefusals"], &status["handOvers"]),
+        (&json!(1), &json!(1)),
+        "{status}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Ten thousand people at once.
+//! 10,000 users join concurrently.
 
 use std::collections::HashMap;
 
@@ -6,88 +6,88 @@ use futures_util::{StreamExt, stream};
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::room::Room;
+use crate::harness::DaegiHarness;
 
-const PEOPLE: usize = 10_000;
+const USERS: usize = 10_000;
 const CONNECTIONS: usize = 200;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_people_join_at_once_and_are_let_in_in_that_order() {
-    for room in Room::each().await {
-        room.stock("concert", 20_000).await;
-        let joined = everybody_joins(&room, StatusCode::CREATED).await;
-        let order = each_position_once(&room, &joined);
-        numbers_are_dense(&room, &order);
-        let again = everybody_joins(&room, StatusCode::OK).await;
+async fn ten_thousand_users_join_concurrently_and_are_admitted_in_order() {
+    for harness in DaegiHarness::each().await {
+        harness.stock("concert", 20_000).await;
+        let joined = join_all(&harness, StatusCode::CREATED).await;
+        let order = tokens_by_position(&harness, &joined);
+        assert_dense_numbers(&harness, &order);
+        let again = join_all(&harness, StatusCode::OK).await;
         for (user, ticket) in &joined {
-            assert_eq!(again[user]["token"], ticket["token"], "{}: the same token", room.name);
+            assert_eq!(again[user]["token"], ticket["token"], "{}: the same token", harness.name);
         }
-        admitted_in_order(&room, &order).await;
-        room.close().await;
+        assert_admitted_in_order(&harness, &order).await;
+        harness.close().await;
     }
 }
 
-async fn everybody_joins(room: &Room, expected: StatusCode) -> HashMap<String, Value> {
-    let tickets = stream::iter(0..PEOPLE).map(|person| async move {
-        let user = format!("person-{person}");
-        let answer = room.join("concert", &user).await;
-        assert_eq!(answer.status(), expected, "{}", room.name);
+async fn join_all(harness: &DaegiHarness, expected: StatusCode) -> HashMap<String, Value> {
+    let tickets = stream::iter(0..USERS).map(|n| async move {
+        let user = format!("user-{n}");
+        let answer = harness.join("concert", &user).await;
+        assert_eq!(answer.status(), expected, "{}", harness.name);
         (user, answer.json().await.unwrap())
     });
     tickets.buffer_unordered(CONNECTIONS).collect().await
 }
 
-/// The tokens in the order of the positions their holders were told.
-fn each_position_once(room: &Room, tickets: &HashMap<String, Value>) -> Vec<String> {
-    let mut order = vec![None; PEOPLE];
+/// Returns the tokens by position. Panics if a position was issued twice.
+fn tokens_by_position(harness: &DaegiHarness, tickets: &HashMap<String, Value>) -> Vec<String> {
+    let mut order = vec![None; USERS];
     for ticket in tickets.values() {
         let position = ticket["position"].as_u64().unwrap() as usize;
         let token = ticket["token"].as_str().unwrap().to_owned();
         let before = order[position - 1].replace(token);
-        assert_eq!(before, None, "{}: position {position} was given twice", room.name);
+        assert_eq!(before, None, "{}: position {position} was issued twice", harness.name);
     }
     order.into_iter().map(|token| token.unwrap()).collect()
 }
 
-/// The number stands in the first 48 bits of the token's UUID.
+/// Reads the number from the first 48 bits of the token's UUID.
 fn number_of(token: &str) -> u64 {
     let uuid = &token[token.len() - 36..];
     u64::from_str_radix(&uuid[..13].replace('-', ""), 16).unwrap()
 }
 
-fn numbers_are_dense(room: &Room, order: &[String]) {
+fn assert_dense_numbers(harness: &DaegiHarness, order: &[String]) {
     let first = number_of(&order[0]);
     for (index, token) in order.iter().enumerate() {
-        assert_eq!(number_of(token), first + index as u64, "{}: dense and in order", room.name);
+        assert_eq!(number_of(token), first + index as u64, "{}: dense and in order", harness.name);
     }
 }
 
-/// Admission is stopped twice on the way: whoever is inside then must be exactly the front.
-async fn admitted_in_order(room: &Room, order: &[String]) {
+/// Stops admission twice and asserts that exactly the front of the line is admitted.
+async fn assert_admitted_in_order(harness: &DaegiHarness, order: &[String]) {
     for goal in [2_500, 6_000] {
-        room.admin(reqwest::Method::POST, "waiting-item/concert/resume", Value::Null).await;
-        room.quota(170).await;
-        room.until_entered("concert", goal).await;
-        let inside = room.hold("concert").await as usize;
-        let statuses = poll_all(room, order).await;
+        harness.admin(reqwest::Method::POST, "waiting-item/concert/resume", Value::Null).await;
+        harness.quota(170).await;
+        harness.until_entered("concert", goal).await;
+        let admitted = harness.hold("concert").await as usize;
+        let statuses = poll_all(harness, order).await;
         for (index, (status, position)) in statuses.iter().enumerate() {
-            let expected = if index < inside {
+            let expected = if index < admitted {
                 ("ENTERABLE".to_owned(), 0)
             } else {
-                ("WAITING".to_owned(), (index - inside + 1) as u64)
+                ("WAITING".to_owned(), (index - admitted + 1) as u64)
             };
             let found = (status.clone(), *position);
-            assert_eq!(found, expected, "{}: person {index}, {inside} inside", room.name);
+            assert_eq!(found, expected, "{}: index {index}, {admitted} admitted", harness.name);
         }
     }
-    room.admin(reqwest::Method::POST, "waiting-item/concert/resume", Value::Null).await;
-    room.quota(5_000).await;
-    room.until_entered("concert", PEOPLE as u64).await;
+    harness.admin(reqwest::Method::POST, "waiting-item/concert/resume", Value::Null).await;
+    harness.quota(5_000).await;
+    harness.until_entered("concert", USERS as u64).await;
 }
 
-async fn poll_all(room: &Room, order: &[String]) -> Vec<(String, u64)> {
+async fn poll_all(harness: &DaegiHarness, order: &[String]) -> Vec<(String, u64)> {
     let polls = stream::iter(order).map(|token| async move {
-        let ticket = room.poll_ok("concert", token).await;
+        let ticket = harness.poll_ok("concert", token).await;
         (ticket["status"].as_str().unwrap().to_owned(), ticket["position"].as_u64().unwrap())
     });
     polls.buffered(CONNECTIONS).collect().await

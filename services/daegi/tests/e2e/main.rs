@@ -1,26 +1,26 @@
-//! The whole waiting room over HTTP, as people, services and operators use it.
+//! End-to-end tests: all services over HTTP, as users, other services and operators call them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
-mod activations;
-mod catalogue;
+mod admission_events;
 mod compose;
 mod demo;
 mod events;
 mod fail_over;
 mod fleet;
+mod harness;
 mod leadership;
 mod line;
-mod member;
 mod outage;
-mod people;
 mod poison;
+mod poll_cost;
 mod process;
+mod processes;
+mod product_service;
 mod recovery;
 mod replay;
 mod replicas;
 mod restart;
-mod room;
 mod sale;
 mod tokens;
 mod traces;

@@ -1,4 +1,4 @@
-//! The binary as a process: what it prints, how it ends.
+//! The binary as a process: output and exit codes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
@@ -13,7 +13,7 @@ fn daegi(args: &[&str]) -> Command {
     command
 }
 
-fn ended(args: &[&str]) -> Output {
+fn output_of(args: &[&str]) -> Output {
     daegi(args).output().unwrap()
 }
 
@@ -33,7 +33,7 @@ fn a_bad_value_is_one_line_and_exit_64() {
         (vec!["--pass-key", "/no/such/file"], "--pass-key"),
         (vec!["--nonsense"], "--nonsense"),
     ] {
-        let output = ended(&args);
+        let output = output_of(&args);
         let line = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(64), "{args:?}: {line}");
         assert_eq!(line.trim_end().lines().count(), 1, "{args:?}: {line}");
@@ -43,7 +43,7 @@ fn a_bad_value_is_one_line_and_exit_64() {
 
 #[test]
 fn help_names_every_variable_and_exits_0() {
-    let output = ended(&["--help"]);
+    let output = output_of(&["--help"]);
     let help = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
     for variable in ["DAEGI_STORE", "DAEGI_PUBLIC_ADDR", "DAEGI_TICKET_SECRETS", "DAEGI_LEASE_MS"] {
@@ -61,9 +61,9 @@ fn sigterm_drains_and_exits_0() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// A request whose body never comes would hold the drain for ten seconds.
+/// A request whose body never arrives keeps the drain running for 10 s.
 #[tokio::test]
-async fn a_second_signal_exits_at_once() {
+async fn a_second_signal_exits_immediately() {
     let (mut child, banner) = started();
     let address = banner.split("http://").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     let mut request = std::net::TcpStream::connect(address).unwrap();
@@ -72,7 +72,7 @@ async fn a_second_signal_exits_at_once() {
     request.write_all(head.as_bytes()).unwrap();
     request.read_exact(&mut [0; 12]).unwrap();
     signal(&child, "TERM");
-    daegi_testkit::eventually(Duration::from_secs(5), "nobody is let in any more", || async {
+    daegi_testkit::eventually(Duration::from_secs(5), "the listener is closed", || async {
         std::net::TcpStream::connect(address).is_err()
     })
     .await;
@@ -80,9 +80,9 @@ async fn a_second_signal_exits_at_once() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// What is printed to be copied must work when it is copied.
+/// Runs the commands of the banner as a user would copy them.
 #[test]
-fn the_commands_it_prints_work_as_they_are() {
+fn the_printed_commands_work_unchanged() {
     let (child, banner) = started();
     let commands: Vec<&str> = banner
         .lines()
@@ -105,13 +105,13 @@ fn the_commands_it_prints_work_as_they_are() {
 fn a_taken_port_is_one_clear_line() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let output = ended(&["--public-addr", &address]);
+    let output = output_of(&["--public-addr", &address]);
     let line = String::from_utf8(output.stderr).unwrap();
     assert_ne!(output.status.code(), Some(0));
     assert!(line.contains(&address) && line.contains("--public-addr"), "{line}");
 }
 
-/// The process on free ports, and what it printed until its commands to copy were out.
+/// Starts the process on free ports and reads its output up to the last printed command.
 fn started() -> (ChildProcess, String) {
     let address = |port: u16| format!("127.0.0.1:{port}");
     let (public, internal) = (address(free_port()), address(free_port()));
@@ -124,9 +124,9 @@ fn started() -> (ChildProcess, String) {
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut banner = String::new();
     while !banner.contains("tokenCountToMove=3'") {
-        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "it ended early: {banner}");
+        assert_ne!(lines.read_line(&mut banner).unwrap(), 0, "the process exited early: {banner}");
     }
-    // Somebody must read on, or a later line would meet a closed pipe.
+    // A reader must stay, otherwise a later write would fail with a closed pipe.
     std::thread::spawn(move || lines.read_to_string(&mut String::new()));
     (child, banner)
 }

@@ -1,5 +1,5 @@
-//! Redis loses everything, or the newest writes, while a line waits: whoever keeps asking stands
-//! where they stood, and the line goes on in the old order.
+//! Redis loses all data, or the newest writes, while a line waits. Users who keep polling reclaim
+//! their numbers, and admission continues in the old order.
 
 use std::time::Duration;
 
@@ -8,97 +8,100 @@ use futures_util::{StreamExt, stream};
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::catalogue::{Catalogue, changed};
-use crate::member::{Fleet, FleetProcess};
+use crate::processes::{Fleet, FleetProcess};
+use crate::product_service::{ProductService, changed};
 
-/// How many wait when everything is lost.
-const PEOPLE: usize = 20_000;
-/// How many ask at once.
-const ABREAST: usize = 64;
-const SOON: Duration = Duration::from_secs(60);
+/// Waiting users when all data is lost.
+const USERS: usize = 20_000;
+const MAX_CONCURRENT: usize = 64;
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const QUOTA: &str = "waiting-queue/token-count-to-move";
 
-/// The people of one line, and the pods they ask.
-struct Crowd {
+/// The users of one line, and the pods they call.
+struct VirtualUsers {
     http: Client,
     pods: [String; 2],
-    /// In the order of their places.
+    /// In the order of the line.
     tokens: Vec<String>,
 }
 
-impl Crowd {
+impl VirtualUsers {
     fn new(fleet: &Fleet, pods: &[FleetProcess; 2]) -> Self {
         let line = |pod: &FleetProcess| format!("{}/api/v1/item/concert/waiting-queue", pod.public);
         let pods = [line(&pods[0]), line(&pods[1])];
         Self { http: fleet.http.clone(), pods, tokens: Vec::new() }
     }
 
-    /// Joins so many more; returns their tokens in the order of their places.
+    /// Joins `count` more users and returns their tokens in the order of the line.
     async fn join(&self, name: &str, count: usize) -> Vec<String> {
         let tickets = stream::iter(0..count).map(|n| async move {
-            let ticket = self.place(n % 2, &format!("{name}-{n}")).await;
+            let ticket = self.join_one(n % 2, &format!("{name}-{n}")).await;
             (ticket["position"].as_u64().unwrap(), ticket["token"].as_str().unwrap().to_owned())
         });
-        let mut tickets: Vec<_> = tickets.buffer_unordered(ABREAST).collect().await;
+        let mut tickets: Vec<_> = tickets.buffer_unordered(MAX_CONCURRENT).collect().await;
         tickets.sort_unstable();
         tickets.into_iter().map(|(_, token)| token).collect()
     }
 
-    /// A place for one person, however long the pod needs to find its store and item again.
-    async fn place(&self, pod: usize, user: &str) -> Value {
-        eventually(SOON, "there is a place", async || {
+    /// Joins one user. Retries until the pod has its store and item again.
+    async fn join_one(&self, pod: usize, user: &str) -> Value {
+        eventually(TEST_TIMEOUT, "the join succeeds", async || {
             let request = self.http.post(&self.pods[pod]).header("user-id", user);
-            let answer = request.send().await.unwrap();
-            if answer.status().is_success() { answer.json().await.ok() } else { None }
+            let response = request.send().await.unwrap();
+            if response.status().is_success() { response.json().await.ok() } else { None }
         })
         .await
     }
 
-    /// One poll; none while the pod asks for patience.
+    /// Polls once. Returns `None` on 503.
     async fn poll(&self, pod: usize, token: &str) -> Option<Value> {
-        let answer = self.http.get(format!("{}/{token}", self.pods[pod])).send().await.unwrap();
-        match answer.status() {
-            StatusCode::OK => Some(answer.json().await.unwrap()),
+        let response = self.http.get(format!("{}/{token}", self.pods[pod])).send().await.unwrap();
+        match response.status() {
+            StatusCode::OK => Some(response.json().await.unwrap()),
             StatusCode::SERVICE_UNAVAILABLE => None,
-            other => panic!("{other}: {answer:?}"),
+            other => panic!("{other}: {response:?}"),
         }
     }
 
     async fn ticket(&self, pod: usize, token: &str) -> Value {
-        eventually(SOON, "the pod answers", async || self.poll(pod, token).await).await
+        eventually(TEST_TIMEOUT, "the poll succeeds", async || self.poll(pod, token).await).await
     }
 
-    /// Everybody asks once, the last ones first; returns what they are told, in their order.
-    async fn ask_all(&self, tokens: &[String]) -> Vec<Value> {
-        let asked = tokens.iter().enumerate().rev();
-        let told = stream::iter(asked).map(async |(n, token)| self.ticket(n % 2, token).await);
-        let mut told: Vec<_> = told.buffered(ABREAST).collect().await;
-        told.reverse();
-        told
+    /// Polls each token once, the last one first. Returns the tickets in the order of `tokens`.
+    async fn poll_all(&self, tokens: &[String]) -> Vec<Value> {
+        let reversed = tokens.iter().enumerate().rev();
+        let tickets =
+            stream::iter(reversed).map(async |(n, token)| self.ticket(n % 2, token).await);
+        let mut tickets: Vec<_> = tickets.buffered(MAX_CONCURRENT).collect().await;
+        tickets.reverse();
+        tickets
     }
 
-    /// Waits until both pods know how many stand before this one.
+    /// Waits until both pods return this position.
     async fn until_position(&self, token: &str, position: usize) {
         for pod in [0, 1] {
-            eventually(SOON, "the pods know the line", async || {
-                self.poll(pod, token).await.is_some_and(|told| told["position"] == position)
+            eventually(TEST_TIMEOUT, "both pods return the position", async || {
+                self.poll(pod, token).await.is_some_and(|ticket| ticket["position"] == position)
             })
             .await;
         }
     }
 
-    /// That these people stand in this order, from this position on.
-    async fn stand(&self, tokens: &[String], from: usize) {
+    /// Asserts that these tickets wait in this order, from this position on.
+    async fn assert_waiting(&self, tokens: &[String], from: usize) {
         self.until_position(tokens.last().unwrap(), from + tokens.len() - 1).await;
-        for (n, told) in self.ask_all(tokens).await.iter().enumerate() {
-            assert_eq!((&told["status"], &told["position"]), (&json!("WAITING"), &json!(from + n)));
+        for (n, ticket) in self.poll_all(tokens).await.iter().enumerate() {
+            assert_eq!(
+                (&ticket["status"], &ticket["position"]),
+                (&json!("WAITING"), &json!(from + n))
+            );
         }
     }
 }
 
 async fn quota(scheduler: &FleetProcess, count: u32) {
     let body = json!({ "tokenCountToMove": count });
-    eventually(SOON, "the quota is set", async || {
+    eventually(TEST_TIMEOUT, "the quota is set", async || {
         scheduler.admin(Method::PUT, QUOTA, body.clone()).await == body
     })
     .await;
@@ -110,27 +113,27 @@ async fn entered(scheduler: &FleetProcess) -> usize {
     counts["totalEntered"].as_u64().unwrap_or(0) as usize
 }
 
-/// Lets some people in: they must be the first of the line, whoever else joined meanwhile.
-async fn goes_on_in_order(crowd: &Crowd, scheduler: &FleetProcess, line: &[String]) {
+/// Admits some users and asserts that they are the first of the line.
+async fn assert_admitted_in_order(users: &VirtualUsers, scheduler: &FleetProcess, line: &[String]) {
     quota(scheduler, 20).await;
-    eventually(SOON, "people are let in", async || entered(scheduler).await >= 100).await;
-    // Checked inside the script that lets people in: nobody is from here on.
+    eventually(TEST_TIMEOUT, "users are admitted", async || entered(scheduler).await >= 100).await;
+    // The admission script checks the pause, so no user is admitted after this call.
     scheduler.admin(Method::POST, "waiting-item/concert/pause", Value::Null).await;
-    let inside = entered(scheduler).await;
-    crowd.until_position(&line[inside], 1).await;
-    for (n, told) in crowd.ask_all(&line[..inside + 50]).await.iter().enumerate() {
-        let status = if n < inside { "ENTERABLE" } else { "WAITING" };
-        assert_eq!(told["status"], status, "place {n} of {inside} inside: {told}");
+    let admitted = entered(scheduler).await;
+    users.until_position(&line[admitted], 1).await;
+    for (n, ticket) in users.poll_all(&line[..admitted + 50]).await.iter().enumerate() {
+        let status = if n < admitted { "ENTERABLE" } else { "WAITING" };
+        assert_eq!(ticket["status"], status, "index {n} of {admitted} admitted: {ticket}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_of_twenty_thousand_re_forms_after_flushall() {
+async fn a_line_of_twenty_thousand_recovers_after_flushall() {
     let (Some(redis), Some(kafka)) = (redis_or_skip().await, shared_kafka_or_skip().await) else {
         return;
     };
     let topics = kafka.create_topics().await.unwrap();
-    let mut catalogue = Catalogue::new(&kafka.bootstrap(), &topics);
+    let mut product_service = ProductService::new(&kafka.bootstrap(), &topics);
     let fleet = Fleet::new(&redis)
         .env("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
         .env("DAEGI_RECOVERY_HOLD_MS", "5000")
@@ -141,36 +144,36 @@ async fn a_line_of_twenty_thousand_re_forms_after_flushall() {
     for pod in &pods {
         pod.wait_ready().await;
     }
-    catalogue.publish(&[catalogue.record(&changed("concert", 100_000, 1))]).await;
-    catalogue.settled(&scheduler, SOON).await;
-    let mut crowd = Crowd::new(&fleet, &pods);
-    crowd.tokens = crowd.join("person", PEOPLE).await;
+    product_service.publish(&[product_service.record(&changed("concert", 100_000, 1))]).await;
+    product_service.settled(&scheduler, TEST_TIMEOUT).await;
+    let mut users = VirtualUsers::new(&fleet, &pods);
+    users.tokens = users.join("user", USERS).await;
 
     redis.command::<()>(&["FLUSHALL"]).await.unwrap();
-    // The item comes back from Kafka. The last one asks first, and newcomers do not wait.
-    let first = eventually(SOON, "the loss is told", async || {
-        let told = crowd.ticket(0, &crowd.tokens[PEOPLE - 1]).await;
-        (told["lineState"] == "RECOVERING").then_some(told)
+    // The consumer restores the item from Kafka. The last ticket polls first, and new users join meanwhile.
+    let first = eventually(TEST_TIMEOUT, "the line is RECOVERING", async || {
+        let ticket = users.ticket(0, &users.tokens[USERS - 1]).await;
+        (ticket["lineState"] == "RECOVERING").then_some(ticket)
     })
     .await;
-    let newcomers = crowd.join("newcomer", 20).await;
+    let newcomers = users.join("newcomer", 20).await;
     assert_eq!(first["status"], "WAITING");
     assert!(first["pollAfterMs"].as_u64().unwrap() <= 5000, "{first}");
-    let told = crowd.ask_all(&crowd.tokens).await;
-    assert!(told.iter().all(|told| told["status"] == "WAITING"));
-    crowd.stand(&crowd.tokens, 1).await;
-    crowd.stand(&newcomers, PEOPLE + 1).await;
-    goes_on_in_order(&crowd, &scheduler, &crowd.tokens).await;
+    let tickets = users.poll_all(&users.tokens).await;
+    assert!(tickets.iter().all(|ticket| ticket["status"] == "WAITING"));
+    users.assert_waiting(&users.tokens, 1).await;
+    users.assert_waiting(&newcomers, USERS + 1).await;
+    assert_admitted_in_order(&users, &scheduler, &users.tokens).await;
 }
 
-/// A server with an older state, under the same address, as after a fail-over.
+/// Restarts the server at its last saved state, as after a fail-over.
 async fn restore(redis: &mut Redis) {
     redis.stop();
     redis.start_again().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fail_over_that_lost_the_newest_places_puts_them_back_before_newcomers() {
+async fn tickets_that_a_fail_over_lost_are_reclaimed_before_new_tickets() {
     let Some(mut redis) = redis_or_skip().await else { return };
     let fleet = Fleet::new(&redis)
         .env("DAEGI_TOKEN_COUNT_TO_MOVE", "0")
@@ -182,16 +185,16 @@ async fn a_fail_over_that_lost_the_newest_places_puts_them_back_before_newcomers
     }
     let item = json!({"itemName": "concert", "remainCount": 9000, "waitingQueueEnabled": true});
     scheduler.admin(Method::POST, "waiting-item/concert/manually", item).await;
-    let mut crowd = Crowd::new(&fleet, &pods);
-    crowd.tokens = crowd.join("kept", 300).await;
+    let mut users = VirtualUsers::new(&fleet, &pods);
+    users.tokens = users.join("kept", 300).await;
     redis.command::<()>(&["SAVE"]).await.unwrap();
-    let lost = crowd.join("lost", 200).await;
+    let lost = users.join("lost", 200).await;
     restore(&mut redis).await;
 
-    let newcomers = crowd.join("late", 5).await;
-    crowd.tokens.extend(lost);
-    crowd.ask_all(&crowd.tokens).await;
-    crowd.stand(&crowd.tokens, 1).await;
-    crowd.stand(&newcomers, crowd.tokens.len() + 1).await;
-    goes_on_in_order(&crowd, &scheduler, &crowd.tokens).await;
+    let newcomers = users.join("late", 5).await;
+    users.tokens.extend(lost);
+    users.poll_all(&users.tokens).await;
+    users.assert_waiting(&users.tokens, 1).await;
+    users.assert_waiting(&newcomers, users.tokens.len() + 1).await;
+    assert_admitted_in_order(&users, &scheduler, &users.tokens).await;
 }

@@ -1,6 +1,6 @@
-//! A pod is restarted while two thousand people listen to it.
+//! A pod stops while 2,000 clients follow their tickets on its streams.
 
-mod listener;
+mod stream_client;
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::member::{Fleet, TICKET_SECRETS};
-use listener::{Listener, Said, What};
+use crate::processes::{Fleet, TICKET_SECRETS};
+use stream_client::{Observation, StreamClient, StreamEvent};
 
-const PEOPLE: usize = 2_000;
-/// Where the come-back times lie, as `room/follow.rs` announces them.
+const USERS: usize = 2_000;
+/// Range of the reconnect delays that `tickets/subscription.rs` sends.
 const WINDOW: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(8));
 const TENTHS: usize = 10;
-const SOON: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_come_back_to_another_pod_spread_over_the_announced_window() {
+async fn two_thousand_streams_reconnect_to_another_pod_spread_over_the_reconnect_window() {
     let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
     rlimit::raise_nofile_limit();
     let tokens = waiting(&redis).await;
@@ -32,52 +32,57 @@ async fn two_thousand_come_back_to_another_pod_spread_over_the_announced_window(
     let scheduler = fleet.start_ready("daegi-scheduler").await;
     let (leaving, staying) =
         (fleet.start_ready("daegi-api").await, fleet.start_ready("daegi-api").await);
-    let (mut crowd, mut said) = (JoinSet::new(), Crowd::listen());
-    for (who, token) in tokens.iter().enumerate() {
+    let (mut clients, mut observations) = (JoinSet::new(), Observations::new());
+    for (user, token) in tokens.iter().enumerate() {
         let pods = [&leaving, &staying].map(|pod| pod.public.clone());
-        let listener = Listener::new(who, fleet.http.clone(), token, pods, said.tell.clone());
-        crowd.spawn(listener.live());
+        let sender = observations.sender.clone();
+        let client = StreamClient::new(user, fleet.http.clone(), token, pods, sender);
+        clients.spawn(client.run());
     }
-    let before = said.of_everybody(|what| match what {
-        What::Place(position) => Some(position),
-        What::Back { .. } | What::Turn => panic!("first of all: {what:?}"),
+    let before = observations.one_per_user(|event| match event {
+        StreamEvent::Waiting(position) => Some(position),
+        StreamEvent::Reconnected { .. } | StreamEvent::Enterable => {
+            panic!("expected a position first: {event:?}")
+        }
     });
     let before = before.await;
-    assert!(before.iter().enumerate().all(|(who, (position, _))| *position == who as u64 + 1));
+    assert!(before.iter().enumerate().all(|(user, (position, _))| *position == user as u64 + 1));
 
-    // Everybody is told when to come back, and does.
+    // Every client receives a reconnect delay and reconnects after it.
     let stopped = Instant::now();
     let ended = tokio::task::block_in_place(|| leaving.terminate());
     assert_eq!(ended.code(), Some(0));
-    let backs = said.of_everybody(|what| match what {
-        What::Back { announced } => Some(announced),
-        What::Place(_) | What::Turn => panic!("known already, or too early: {what:?}"),
+    let reconnects = observations.one_per_user(|event| match event {
+        StreamEvent::Reconnected { delay } => Some(delay),
+        StreamEvent::Waiting(_) | StreamEvent::Enterable => {
+            panic!("repeated or premature event: {event:?}")
+        }
     });
-    let backs = backs.await;
-    for (announced, at) in &backs {
-        assert!((WINDOW.0..=WINDOW.1).contains(announced), "announced: {announced:?}");
-        assert!(*at >= stopped + *announced, "came before it was told to");
+    let reconnects = reconnects.await;
+    for (delay, at) in &reconnects {
+        assert!((WINDOW.0..=WINDOW.1).contains(delay), "reconnect delay {delay:?}");
+        assert!(*at >= stopped + *delay, "a client reconnected too early");
     }
-    let announced = shares(backs.iter().map(|(announced, _)| *announced - WINDOW.0));
-    let first = backs.iter().map(|(_, at)| *at).min().unwrap();
-    let arrived = shares(backs.iter().map(|(_, at)| *at - first));
-    for spread in [announced, arrived] {
-        let most = 3 * PEOPLE / TENTHS;
-        assert!(spread.iter().all(|share| *share <= most), "a stampede: {spread:?}");
+    let delays = shares(reconnects.iter().map(|(delay, _)| *delay - WINDOW.0));
+    let first = reconnects.iter().map(|(_, at)| *at).min().unwrap();
+    let arrivals = shares(reconnects.iter().map(|(_, at)| *at - first));
+    for spread in [delays, arrivals] {
+        let most = 3 * USERS / TENTHS;
+        assert!(spread.iter().all(|share| *share <= most), "reconnects are not spread: {spread:?}");
     }
 
-    // Nobody has lost the place: all are let in, and hear it once.
-    let quota = json!({ "tokenCountToMove": PEOPLE });
+    // No ticket is lost: each user is admitted and receives ENTERABLE once.
+    let quota = json!({ "tokenCountToMove": USERS });
     scheduler.admin(Method::PUT, "waiting-queue/token-count-to-move", quota).await;
-    said.of_everybody(|what| matches!(what, What::Turn).then_some(())).await;
-    eventually(SOON, "all streams are at the pod that stays", async || {
-        staying.metric("daegi_api_streams").await == PEOPLE as f64
+    observations.one_per_user(|event| matches!(event, StreamEvent::Enterable).then_some(())).await;
+    eventually(TEST_TIMEOUT, "all streams are open at the remaining pod", async || {
+        staying.metric("daegi_api_streams").await == USERS as f64
     })
     .await;
-    assert!(said.nothing_more(), "somebody was told twice");
+    assert!(observations.is_empty(), "a client received an event twice");
 }
 
-/// Everybody joins at once; what is tested comes later.
+/// Joins all users in one call, and returns their tokens in order.
 async fn waiting(redis: &Redis) -> Vec<String> {
     let settings = Settings { token_count_to_move: 0, tick_ms: 50 };
     let store = RedisStore::open(&redis.url(), 16, settings).await.unwrap();
@@ -91,8 +96,7 @@ async fn waiting(redis: &Redis) -> Vec<String> {
         policy: Some(Policy::default()),
     };
     store.put_item(&item, now).await.unwrap();
-    let users: Vec<_> =
-        (0..PEOPLE).map(|who| UserId::parse(&format!("person-{who}")).unwrap()).collect();
+    let users: Vec<_> = (0..USERS).map(|n| UserId::parse(&format!("user-{n}")).unwrap()).collect();
     let joined = store.join(&item.id, &users, &settings, now).await.unwrap();
     let token = |(user, joined): (&UserId, JoinOutcome)| match joined {
         JoinOutcome::Ticket { number, .. } => {
@@ -103,7 +107,7 @@ async fn waiting(redis: &Redis) -> Vec<String> {
     users.iter().zip(joined).map(token).collect()
 }
 
-/// How many times fall into each tenth of the window; whatever comes later is in the last.
+/// Counts the times in each tenth of the window. Times after the window count in the last tenth.
 fn shares(times: impl Iterator<Item = Duration>) -> [usize; TENTHS] {
     let mut shares = [0; TENTHS];
     let tenth = (WINDOW.1 - WINDOW.0) / TENTHS as u32;
@@ -113,39 +117,39 @@ fn shares(times: impl Iterator<Item = Duration>) -> [usize; TENTHS] {
     shares
 }
 
-/// What all of them say.
-struct Crowd {
-    tell: tokio::sync::mpsc::UnboundedSender<Said>,
-    said: UnboundedReceiver<Said>,
+/// Receives the observations of all clients.
+struct Observations {
+    sender: tokio::sync::mpsc::UnboundedSender<Observation>,
+    receiver: UnboundedReceiver<Observation>,
 }
 
-impl Crowd {
-    fn listen() -> Self {
-        let (tell, said) = unbounded_channel();
-        Self { tell, said }
+impl Observations {
+    fn new() -> Self {
+        let (sender, receiver) = unbounded_channel();
+        Self { sender, receiver }
     }
 
-    /// What is expected of everybody, in the order of the line, and when they said it. Each says it
-    /// once; whatever else they say is left out.
-    async fn of_everybody<T>(
+    /// Waits for one matching event of each user. Returns them in the order of the line, with the
+    /// time of each. Ignores other events, and panics if a user has two matching ones.
+    async fn one_per_user<T>(
         &mut self,
-        mut expected: impl FnMut(What) -> Option<T>,
+        mut expected: impl FnMut(StreamEvent) -> Option<T>,
     ) -> Vec<(T, Instant)> {
-        let mut all: Vec<Option<(T, Instant)>> = (0..PEOPLE).map(|_| None).collect();
-        let mut missing = PEOPLE;
+        let mut all: Vec<Option<(T, Instant)>> = (0..USERS).map(|_| None).collect();
+        let mut missing = USERS;
         while missing > 0 {
-            let said = timeout(SOON, self.said.recv()).await;
-            let Said { who, what, at } =
-                said.unwrap_or_else(|_| panic!("{missing} are silent")).unwrap();
-            if let Some(told) = expected(what) {
-                assert!(all[who].replace((told, at)).is_none(), "{who} says it twice");
+            let received = timeout(TEST_TIMEOUT, self.receiver.recv()).await;
+            let Observation { user, event, at } =
+                received.unwrap_or_else(|_| panic!("{missing} users have no event")).unwrap();
+            if let Some(value) = expected(event) {
+                assert!(all[user].replace((value, at)).is_none(), "user {user} has two events");
                 missing -= 1;
             }
         }
         all.into_iter().flatten().collect()
     }
 
-    fn nothing_more(&mut self) -> bool {
-        self.said.try_recv().is_err()
+    fn is_empty(&mut self) -> bool {
+        self.receiver.try_recv().is_err()
     }
 }

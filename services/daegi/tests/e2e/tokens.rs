@@ -1,4 +1,4 @@
-//! What is genuine is told from what is not, here and at the order service.
+//! Tokens and passes are verified by the api, the order service and another library.
 
 use jwt_compact::alg::Ed25519;
 use jwt_compact::jwk::JsonWebKey;
@@ -6,56 +6,69 @@ use jwt_compact::{Algorithm, AlgorithmExt, TimeOptions, Token, UntrustedToken};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::room::Room;
+use crate::harness::DaegiHarness;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_tokens_and_those_of_another_item_are_refused() {
-    for room in Room::each().await {
-        room.stock("concert", 10).await;
-        room.stock("drop-1", 10).await;
-        let ticket = room.ticket("concert", "kim-a").await;
+    for harness in DaegiHarness::each().await {
+        harness.stock("concert", 10).await;
+        harness.stock("drop-1", 10).await;
+        let ticket = harness.ticket("concert", "kim-a").await;
         let token = ticket["token"].as_str().unwrap();
-        let other = room.ticket("drop-1", "kim-a").await["token"].as_str().unwrap().to_owned();
+        let other = harness.ticket("drop-1", "kim-a").await["token"].as_str().unwrap().to_owned();
 
-        let refused = |status: StatusCode, code: &str, answer: (StatusCode, Value)| {
-            assert_eq!(answer.0, status, "{}: {}", room.name, answer.1);
-            assert_eq!(answer.1["code"], code, "{}", room.name);
+        let refused = |status: StatusCode, code: &str, response: (StatusCode, Value)| {
+            assert_eq!(response.0, status, "{}: {}", harness.name, response.1);
+            assert_eq!(response.1["code"], code, "{}", harness.name);
         };
         let last = token.chars().last().unwrap();
         let flipped = char::from(last as u8 ^ 1);
         let changed = format!("{}{flipped}", &token[..token.len() - 1]);
         for forged in [changed.as_str(), "kim-a-concert-7f3c0000-0000-8000-8000-000000000000", "x"]
         {
-            refused(StatusCode::UNAUTHORIZED, "INVALID_TOKEN", asked(&room, forged, None).await);
+            refused(
+                StatusCode::UNAUTHORIZED,
+                "INVALID_TOKEN",
+                poll_as(&harness, forged, None).await,
+            );
         }
-        refused(StatusCode::FORBIDDEN, "TOKEN_MISMATCH", asked(&room, &other, None).await);
-        refused(StatusCode::FORBIDDEN, "TOKEN_MISMATCH", asked(&room, token, Some("lee")).await);
-        assert_eq!(asked(&room, token, Some("kim-a")).await.0, StatusCode::OK, "{}", room.name);
-        room.close().await;
+        refused(StatusCode::FORBIDDEN, "TOKEN_MISMATCH", poll_as(&harness, &other, None).await);
+        refused(
+            StatusCode::FORBIDDEN,
+            "TOKEN_MISMATCH",
+            poll_as(&harness, token, Some("lee")).await,
+        );
+        assert_eq!(
+            poll_as(&harness, token, Some("kim-a")).await.0,
+            StatusCode::OK,
+            "{}",
+            harness.name
+        );
+        harness.close().await;
     }
 }
 
-async fn asked(room: &Room, token: &str, user: Option<&str>) -> (StatusCode, Value) {
-    let mut request = room.http.get(format!("{}/{token}", room.line("concert")));
+async fn poll_as(harness: &DaegiHarness, token: &str, user: Option<&str>) -> (StatusCode, Value) {
+    let mut request = harness.http.get(format!("{}/{token}", harness.line("concert")));
     if let Some(user) = user {
         request = request.header("user-id", user);
     }
-    let answer = request.send().await.unwrap();
-    (answer.status(), answer.json().await.unwrap())
+    let response = request.send().await.unwrap();
+    (response.status(), response.json().await.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pass_verifies_offline_with_another_library_until_it_expires() {
-    for room in Room::each().await {
-        room.stock("concert", 10).await;
-        let token = room.ticket("concert", "kim").await["token"].as_str().unwrap().to_owned();
-        room.quota(1).await;
-        room.until_entered("concert", 1).await;
-        let ticket = room.poll_ok("concert", &token).await;
+    for harness in DaegiHarness::each().await {
+        harness.stock("concert", 10).await;
+        let token = harness.ticket("concert", "kim").await["token"].as_str().unwrap().to_owned();
+        harness.quota(1).await;
+        harness.until_entered("concert", 1).await;
+        let ticket = harness.poll_ok("concert", &token).await;
         assert_eq!((&ticket["status"], &ticket["position"]), (&json!("ENTERABLE"), &json!(0)));
 
-        let jwks = format!("{}/.well-known/jwks.json", room.public);
-        let jwks: Value = room.http.get(jwks).send().await.unwrap().json().await.unwrap();
+        let jwks = format!("{}/.well-known/jwks.json", harness.public);
+        let jwks: Value = harness.http.get(jwks).send().await.unwrap().json().await.unwrap();
         let jwk: JsonWebKey<'_> = serde_json::from_value(jwks["keys"][0].clone()).unwrap();
         let key = <Ed25519 as Algorithm>::VerifyingKey::try_from(&jwk).unwrap();
         let pass = UntrustedToken::new(ticket["pass"].as_str().unwrap()).unwrap();
@@ -71,27 +84,27 @@ async fn a_pass_verifies_offline_with_another_library_until_it_expires() {
             claims.validate_expiration(&clock).is_ok()
         };
         let second = std::time::Duration::from_secs(1);
-        assert!(valid_at(end - second) && !valid_at(end + second), "{}", room.name);
+        assert!(valid_at(end - second) && !valid_at(end + second), "{}", harness.name);
 
-        verified_and_completed(&room, &token, ticket["pass"].as_str().unwrap()).await;
-        room.close().await;
+        verified_and_completed(&harness, &token, ticket["pass"].as_str().unwrap()).await;
+        harness.close().await;
     }
 }
 
-/// The order service's way: verify, complete, complete again.
-async fn verified_and_completed(room: &Room, token: &str, pass: &str) {
-    let ask = |call: &str, body: Value| {
-        let url = format!("{}/internal/v1/item/concert/entry/{call}", room.internal);
-        let request = room.http.post(url).json(&body);
+/// Calls verify, complete, and complete again, as an order service does.
+async fn verified_and_completed(harness: &DaegiHarness, token: &str, pass: &str) {
+    let call = |name: &str, body: Value| {
+        let url = format!("{}/internal/v1/item/concert/entry/{name}", harness.internal);
+        let request = harness.http.post(url).json(&body);
         async { request.send().await.unwrap().json::<Value>().await.unwrap() }
     };
     for body in [json!({ "token": token }), json!({ "pass": pass })] {
-        let verified = ask("verify", body).await;
+        let verified = call("verify", body).await;
         assert_eq!((&verified["valid"], &verified["userId"]), (&json!(true), &json!("kim")));
     }
-    assert_eq!(ask("complete", json!({ "token": token })).await, json!({ "released": true }));
-    assert_eq!(ask("complete", json!({ "token": token })).await, json!({ "released": false }));
-    let revoked = ask("verify", json!({ "pass": pass })).await;
-    assert_eq!(revoked, json!({ "valid": false, "reason": "COMPLETED" }), "{}", room.name);
-    assert_eq!(room.poll_ok("concert", token).await["status"], "COMPLETED", "{}", room.name);
+    assert_eq!(call("complete", json!({ "token": token })).await, json!({ "released": true }));
+    assert_eq!(call("complete", json!({ "token": token })).await, json!({ "released": false }));
+    let revoked = call("verify", json!({ "pass": pass })).await;
+    assert_eq!(revoked, json!({ "valid": false, "reason": "COMPLETED" }), "{}", harness.name);
+    assert_eq!(harness.poll_ok("concert", token).await["status"], "COMPLETED", "{}", harness.name);
 }

@@ -1,4 +1,4 @@
-//! Traces: what a collector and the readers of Kafka learn about a ticket.
+//! Traces: the spans of a ticket at a collector, and `traceparent` in Kafka headers.
 
 mod collector;
 
@@ -10,22 +10,22 @@ use daegi_testkit::{TopicReader, free_port};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::member::Fleet;
-use crate::room::Room;
-use collector::{Collector, Heard};
+use crate::harness::DaegiHarness;
+use crate::processes::Fleet;
+use collector::{Collector, ReceivedSpan};
 
-/// Somebody whose name nobody else has.
+/// A user id that occurs in no other data.
 const USER: &str = "kim-whom-no-span-may-name";
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
-/// What the next event of a topic says about its trace.
+/// Returns the trace context in the next event of a topic.
 async fn traceparent(broker: &EmbeddedBroker, topic: &str) -> Option<TraceContext> {
     let reader = TopicReader::open(broker.bootstrap_servers(), topic).await.unwrap();
     let event = reader.take(1).await.remove(0);
     event.headers.get("traceparent").map(|text| TraceContext::parse(text).unwrap())
 }
 
-fn context(span: &Heard) -> TraceContext {
+fn context(span: &ReceivedSpan) -> TraceContext {
     TraceContext { trace: span.trace(), span: span.id(), sampled: true }
 }
 
@@ -48,14 +48,14 @@ async fn a_ticket_is_one_trace_over_two_processes_and_kafka() {
     let join = fleet.http.post(line).header("user-id", USER).header("traceparent", CALLER);
     let again = join.try_clone().unwrap();
     let ticket: Value = join.send().await.unwrap().json().await.unwrap();
-    // Whoever joins again has their ticket already, and it has its span.
+    // A repeated join returns the same ticket and records no second span.
     assert_eq!(again.send().await.unwrap().status(), StatusCode::OK);
     let activated = traceparent(&broker, "token.activated").await;
     let complete = format!("{}/internal/v1/item/concert/entry/complete", api.internal);
     let complete = fleet.http.post(complete).json(&json!({ "token": ticket["token"] }));
     assert!(complete.send().await.unwrap().status().is_success());
     let closed = traceparent(&broker, "token.closed").await;
-    // What is not sent yet is sent before a process ends.
+    // A process exports its remaining spans before it exits.
     assert_eq!(api.terminate().code(), Some(0));
     assert_eq!(scheduler.terminate().code(), Some(0));
 
@@ -70,45 +70,45 @@ async fn a_ticket_is_one_trace_over_two_processes_and_kafka() {
     }
     assert_eq!(activated, Some(context(&activate)));
     assert_eq!(closed, Some(context(&close)));
-    assert_eq!(close.said("daegi.reason"), Some("COMPLETED".to_owned()));
-    assert_eq!(activate.said("daegi.item"), Some("concert".to_owned()));
-    assert!(!collector.has_heard(USER));
+    assert_eq!(close.attribute("daegi.reason"), Some("COMPLETED".to_owned()));
+    assert_eq!(activate.attribute("daegi.item"), Some("concert".to_owned()));
+    assert!(!collector.received_text(USER));
 }
 
-/// A room whose only item has let one person in, and the header of that event.
-async fn admitted(args: &[&str]) -> (Room, Option<TraceContext>) {
+/// Starts a harness, admits one user, and returns the trace context of that event.
+async fn admitted(args: &[&str]) -> (DaegiHarness, Option<TraceContext>) {
     let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
     let args = [&["--kafka", broker.bootstrap_servers()], args].concat();
-    let room = Room::open("memory", None, &args).await;
-    room.stock("concert", 10).await;
-    room.ticket("concert", USER).await;
-    room.quota(1).await;
-    let told = traceparent(&broker, "token.activated").await;
-    (room, told)
+    let harness = DaegiHarness::open("memory", None, &args).await;
+    harness.stock("concert", 10).await;
+    harness.ticket("concert", USER).await;
+    harness.quota(1).await;
+    let context = traceparent(&broker, "token.activated").await;
+    (harness, context)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_collector_nobody_hears_of_traces() {
-    let (room, told) = admitted(&["--trace-ratio", "1"]).await;
-    assert_eq!(told, None);
-    room.close().await;
+async fn without_a_collector_events_have_no_trace_context() {
+    let (harness, context) = admitted(&["--trace-ratio", "1"]).await;
+    assert_eq!(context, None);
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trace_that_is_not_kept_is_told_as_such_and_not_sent() {
+async fn an_unsampled_trace_is_flagged_in_events_and_not_exported() {
     let collector = Collector::start().await;
     let args = ["--otlp-endpoint", &collector.url, "--trace-ratio", "0"];
-    let (room, told) = admitted(&args).await;
-    room.close().await;
-    assert!(!told.unwrap().sampled);
+    let (harness, context) = admitted(&args).await;
+    harness.close().await;
+    assert!(!context.unwrap().sampled);
     assert_eq!(collector.requests(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_away_costs_nobody_anything() {
-    let nobody = format!("http://127.0.0.1:{}", free_port());
-    let (room, told) = admitted(&["--otlp-endpoint", &nobody, "--trace-ratio", "1"]).await;
-    assert!(told.unwrap().sampled);
-    let closing = tokio::time::timeout(Duration::from_secs(5), room.close());
+async fn an_unavailable_collector_delays_neither_admission_nor_shutdown() {
+    let unused = format!("http://127.0.0.1:{}", free_port());
+    let (harness, context) = admitted(&["--otlp-endpoint", &unused, "--trace-ratio", "1"]).await;
+    assert!(context.unwrap().sampled);
+    let closing = tokio::time::timeout(Duration::from_secs(5), harness.close());
     closing.await.unwrap();
 }

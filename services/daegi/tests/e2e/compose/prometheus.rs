@@ -1,4 +1,4 @@
-//! A real Prometheus with the project's own files, in a hurry.
+//! A real Prometheus with the project's configuration and shortened intervals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use daegi_testkit::{ChildProcess, FleetProcess, eventually, free_port};
 use serde_json::Value;
 
-use super::SOON;
-use super::stage::{at_home, file};
+use super::TEST_TIMEOUT;
+use super::fleet::{file, with_addresses};
 
-/// Prometheus, which scrapes the fleet of the stage.
+/// A Prometheus process that scrapes the fleet.
 pub(super) struct Prometheus {
     url: String,
     _process: ChildProcess,
@@ -21,11 +21,11 @@ impl Prometheus {
     pub(super) fn start(
         binary: &Path,
         dir: &Path,
-        members: &BTreeMap<&'static str, FleetProcess>,
+        processes: &BTreeMap<&'static str, FleetProcess>,
     ) -> Self {
         let alerts = dir.join("alerts.yml");
-        fs::write(&alerts, hurried(&file("infra/helm/daegi/files/alerts.yml"))).unwrap();
-        let conf = at_home(&file("infra/prometheus/prometheus.yml"), members)
+        fs::write(&alerts, shortened(&file("infra/helm/daegi/files/alerts.yml"))).unwrap();
+        let conf = with_addresses(&file("infra/prometheus/prometheus.yml"), processes)
             .replace("interval: 5s", "interval: 1s")
             .replace("/etc/prometheus/alerts.yml", &alerts.to_string_lossy());
         fs::write(dir.join("prometheus.yml"), conf).unwrap();
@@ -39,28 +39,28 @@ impl Prometheus {
         Self { url: format!("http://{address}"), _process: command.spawn().unwrap().into() }
     }
 
-    /// What it answers, as soon as it does.
-    pub(super) async fn ask(&self, path: &str) -> Value {
+    /// Returns `data` of an API call. Retries until Prometheus answers.
+    pub(super) async fn query(&self, path: &str) -> Value {
         let url = format!("{}/api/v1/{path}", self.url);
-        let ask = async || -> Option<Value> { reqwest::get(&url).await.ok()?.json().await.ok() };
-        eventually(SOON, "Prometheus answers", ask).await["data"].take()
+        let query = async || -> Option<Value> { reqwest::get(&url).await.ok()?.json().await.ok() };
+        eventually(TEST_TIMEOUT, "Prometheus answers", query).await["data"].take()
     }
 
     pub(super) async fn is_firing(&self, alert: &str) -> bool {
-        let alerts = self.ask("alerts").await;
+        let alerts = self.query("alerts").await;
         let firing = |one: &Value| one["labels"]["alertname"] == alert && one["state"] == "firing";
         alerts["alerts"].as_array().unwrap().iter().any(firing)
     }
 
-    /// Waits for an alert.
+    /// Waits until an alert fires.
     pub(super) async fn fires(&self, alert: &str) {
-        eventually(SOON, &format!("{alert} fires"), || self.is_firing(alert)).await;
+        eventually(TEST_TIMEOUT, &format!("{alert} fires"), || self.is_firing(alert)).await;
     }
 
-    /// Waits until the rules were looked at and this one has nothing to say.
+    /// Waits until the rule was evaluated and is inactive.
     pub(super) async fn is_quiet(&self, alert: &str) {
-        eventually(SOON, &format!("{alert} is quiet"), async || {
-            let groups = self.ask("rules").await["groups"].take();
+        eventually(TEST_TIMEOUT, &format!("{alert} is inactive"), async || {
+            let groups = self.query("rules").await["groups"].take();
             let rules =
                 groups.as_array().unwrap().iter().flat_map(|group| group["rules"].as_array());
             let mut rules = rules.flatten().filter(|rule| rule["name"] == alert);
@@ -70,11 +70,11 @@ impl Prometheus {
     }
 }
 
-/// The same rules, for a fleet whose minutes are seconds.
-fn hurried(rules: &str) -> String {
-    let hurry = |line: &str| match line.trim_start().starts_with("for: ") {
+/// Shortens the durations of alert rules from minutes to seconds.
+fn shortened(rules: &str) -> String {
+    let shorten = |line: &str| match line.trim_start().starts_with("for: ") {
         true => "        for: 1s".to_owned(),
         false => line.replace("[5m]", "[10s]").replace("[2m]", "[10s]").replace("[1m]", "[10s]"),
     };
-    rules.lines().map(hurry).collect::<Vec<_>>().join("\n")
+    rules.lines().map(shorten).collect::<Vec<_>>().join("\n")
 }

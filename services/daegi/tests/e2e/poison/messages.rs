@@ -1,4 +1,4 @@
-//! Ten thousand changes of items, and a thousand messages that are none, in random order.
+//! 10,000 item changes and 1,000 invalid messages in random order.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,42 @@ use fastrand::Rng;
 use rdkafka::message::{Header, OwnedHeaders};
 use serde_json::{Value, json};
 
-use crate::catalogue::{Catalogue, changed};
+use crate::product_service::{ProductService, changed};
 
 const ITEMS: u32 = 200;
 const VERSIONS: u64 = 50;
 const POISON: usize = 1_000;
 
-/// The header by which a message is found again.
+/// The header that identifies a message of this test.
 pub(super) const NUMBER: &str = "test-number";
 
 pub(super) struct Messages {
     pub(super) records: Vec<Record>,
-    /// What each poison is, by its number.
+    /// The kind of each invalid message, by its number.
     pub(super) poison: BTreeMap<String, &'static str>,
-    /// The last version and stock of each item.
+    /// Latest version and stock of each item.
     pub(super) last: BTreeMap<String, (u64, u64)>,
 }
 
 impl Messages {
-    pub(super) fn random(catalogue: &Catalogue, chance: &mut Rng) -> Self {
+    pub(super) fn random(product_service: &ProductService, rng: &mut Rng) -> Self {
         let mut last: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let (mut records, mut poison) = (Vec::new(), BTreeMap::new());
-        for (place, item) in random_order(chance).into_iter().enumerate() {
+        for (index, item) in random_order(rng).into_iter().enumerate() {
             let mut record = match item {
                 Some(id) => {
                     let version = last.get(&id).map_or(1, |(version, _)| version + 1);
-                    let stock = chance.u32(..);
+                    let stock = rng.u32(..);
                     last.insert(id.clone(), (version, stock.into()));
-                    catalogue.record(&changed(&id, stock, version))
+                    product_service.record(&changed(&id, stock, version))
                 }
                 None => {
-                    let (kind, record) = poisonous(catalogue.topic(), chance);
-                    poison.insert(place.to_string(), kind);
+                    let (kind, record) = poisonous(product_service.topic(), rng);
+                    poison.insert(index.to_string(), kind);
                     record
                 }
             };
-            let header = Header { key: NUMBER, value: Some(&place.to_string()) };
+            let header = Header { key: NUMBER, value: Some(&index.to_string()) };
             record.headers = record.headers.insert(header);
             records.push(record);
         }
@@ -50,23 +50,23 @@ impl Messages {
     }
 }
 
-/// Items as often as they have versions; none is poison.
-fn random_order(chance: &mut Rng) -> Vec<Option<String>> {
+/// Each item once per version; `None` stands for an invalid message.
+fn random_order(rng: &mut Rng) -> Vec<Option<String>> {
     let items = (0..ITEMS).flat_map(|n| (0..VERSIONS).map(move |_| Some(format!("item-{n}"))));
     let mut order: Vec<_> = items.chain((0..POISON).map(|_| None)).collect();
-    chance.shuffle(&mut order);
+    rng.shuffle(&mut order);
     order
 }
 
-/// A message about an item that is there, so that it does harm if it has an effect.
-fn poisonous(topic: &str, chance: &mut Rng) -> (&'static str, Record) {
-    let id = format!("item-{}", chance.u32(0..ITEMS));
+/// Builds an invalid message about an existing item, so that applying it would be visible.
+fn poisonous(topic: &str, rng: &mut Rng) -> (&'static str, Record) {
+    let id = format!("item-{}", rng.u32(0..ITEMS));
     let good = json!({
         "itemId": id, "itemName": "Friday 8 pm", "remainCount": 1, "version": 1_000_000,
         "waitingQueueEnabled": true, "isWaitingQueueTargetItem": true,
         "occurredAt": "2026-01-01T00:00:00Z"
     });
-    let (kind, body) = chance.choice(bodies(&good)).unwrap();
+    let (kind, body) = rng.choice(bodies(&good)).unwrap();
     let mut record = Record::raw(topic, &id, body.as_deref());
     if body.is_none() {
         let version = Header { key: "version", value: Some("the last one") };

@@ -1,4 +1,4 @@
-//! A collector that keeps what it is sent: OTLP over HTTP, as the real ones take it.
+//! An OTLP/HTTP collector that keeps every request body.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 type Bodies = Arc<Mutex<Vec<Bytes>>>;
 
-/// Ends with the test.
+/// Stops when dropped.
 pub(super) struct Collector {
     pub(super) url: String,
     bodies: Bodies,
@@ -27,7 +27,7 @@ pub(super) struct Collector {
 
 /// A span, and the service that sent it.
 #[derive(Debug, Clone)]
-pub(super) struct Heard {
+pub(super) struct ReceivedSpan {
     service: String,
     span: Span,
 }
@@ -47,31 +47,31 @@ impl Collector {
         self.bodies.lock().unwrap().len()
     }
 
-    /// The one span of this name, which this service sent.
-    pub(super) fn only(&self, name: &str, service: &str) -> Heard {
+    /// Returns the only span of this name. Panics unless this service sent it.
+    pub(super) fn only(&self, name: &str, service: &str) -> ReceivedSpan {
         let all = self.spans();
-        let named: Vec<_> = all.iter().filter(|heard| heard.span.name == name).collect();
+        let named: Vec<_> = all.iter().filter(|received| received.span.name == name).collect();
         assert_eq!(named.len(), 1, "{name}: {all:?}");
         assert_eq!(named[0].service, service, "{name}");
         named[0].clone()
     }
 
-    /// Whether a text is anywhere in what was sent.
-    pub(super) fn has_heard(&self, text: &str) -> bool {
+    /// Whether a text occurs in any request body.
+    pub(super) fn received_text(&self, text: &str) -> bool {
         let has = |body: &Bytes| body.windows(text.len()).any(|part| part == text.as_bytes());
         self.bodies.lock().unwrap().iter().any(has)
     }
 
-    fn spans(&self) -> Vec<Heard> {
+    fn spans(&self) -> Vec<ReceivedSpan> {
         let bodies = self.bodies.lock().unwrap();
         let requests = bodies.iter().map(decoded);
         let resources = requests.flat_map(|request| request.resource_spans);
         resources
             .flat_map(|resource| {
-                let about = resource.resource.unwrap().attributes;
-                let service = said(&about, "service.name").unwrap();
+                let attributes = resource.resource.unwrap().attributes;
+                let service = attribute(&attributes, "service.name").unwrap();
                 let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
-                spans.map(move |span| Heard { service: service.clone(), span })
+                spans.map(move |span| ReceivedSpan { service: service.clone(), span })
             })
             .collect()
     }
@@ -87,7 +87,7 @@ fn decoded(body: &Bytes) -> ExportTraceServiceRequest {
     ExportTraceServiceRequest::decode(&body[..]).unwrap()
 }
 
-impl Heard {
+impl ReceivedSpan {
     pub(super) fn trace(&self) -> TraceId {
         trace(&self.span.trace_id)
     }
@@ -118,8 +118,8 @@ impl Heard {
         self.span.end_time_unix_nano
     }
 
-    pub(super) fn said(&self, key: &str) -> Option<String> {
-        said(&self.span.attributes, key)
+    pub(super) fn attribute(&self, key: &str) -> Option<String> {
+        attribute(&self.span.attributes, key)
     }
 }
 
@@ -131,8 +131,8 @@ fn span(id: &[u8]) -> SpanId {
     SpanId(u64::from_be_bytes(id.try_into().unwrap()))
 }
 
-fn said(attributes: &[KeyValue], key: &str) -> Option<String> {
-    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+fn attribute(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let found = attributes.iter().find(|pair| pair.key == key)?;
     match found.value.as_ref()?.value.as_ref()? {
         Value::StringValue(text) => Some(text.clone()),
         _ => None,

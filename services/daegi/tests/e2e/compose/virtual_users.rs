@@ -1,4 +1,4 @@
-//! Somebody who comes through the proxy.
+//! Users who call through the proxy.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,72 +8,74 @@ use daegi_testkit::eventually;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::SOON;
-use super::stage::Stage;
+use super::TEST_TIMEOUT;
+use super::fleet::ComposeFleet;
 
-/// People of the concert that the product service sells.
-pub(super) struct People {
+/// Users of the concert that the product service sells.
+pub(super) struct VirtualUsers {
     http: Client,
-    door: String,
+    public: String,
     orders: String,
 }
 
-impl People {
-    pub(super) fn of(stage: &Stage) -> Self {
-        Self { http: stage.http.clone(), door: stage.public.clone(), orders: stage.orders.clone() }
+impl VirtualUsers {
+    pub(super) fn new(compose: &ComposeFleet) -> Self {
+        let (public, orders) = (compose.public.clone(), compose.orders.clone());
+        Self { http: compose.http.clone(), public, orders }
     }
 
     fn line(&self) -> String {
-        format!("{}/api/v1/item/concert/waiting-queue", self.door)
+        format!("{}/api/v1/item/concert/waiting-queue", self.public)
     }
 
-    /// Takes a place; the line opens when the product service says so.
+    /// Joins the line. Retries until the product service has published the item.
     pub(super) async fn join(&self, user: &str) -> Value {
         let join = async || {
-            let answer = self.http.post(self.line()).header("user-id", user).send().await.ok()?;
-            if answer.status() == StatusCode::NOT_FOUND
-                || answer.status() == StatusCode::BAD_GATEWAY
+            let response = self.http.post(self.line()).header("user-id", user).send().await.ok()?;
+            if response.status() == StatusCode::NOT_FOUND
+                || response.status() == StatusCode::BAD_GATEWAY
             {
                 return None;
             }
-            assert!(answer.status().is_success(), "{user}: {answer:?}");
-            answer.json::<Value>().await.ok()
+            assert!(response.status().is_success(), "{user}: {response:?}");
+            response.json::<Value>().await.ok()
         };
-        eventually(SOON, "somebody has a place", join).await
+        eventually(TEST_TIMEOUT, "the join succeeds", join).await
     }
 
-    /// Asks how things stand, whatever the answer.
-    pub(super) async fn ask(&self, ticket: &Value) -> Option<Response> {
+    /// Polls once and returns any response.
+    pub(super) async fn poll(&self, ticket: &Value) -> Option<Response> {
         let token = ticket["token"].as_str().unwrap();
         self.http.get(format!("{}/{token}", self.line())).send().await.ok()
     }
 
     async fn until(&self, ticket: &Value, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        eventually(SOON, what, async || {
-            let now: Value = self.ask(ticket).await?.json().await.ok()?;
+        eventually(TEST_TIMEOUT, what, async || {
+            let now: Value = self.poll(ticket).await?.json().await.ok()?;
             is(&now).then_some(now)
         })
         .await
     }
 
-    /// Waits, orders with the pass, and is done.
+    /// Joins, orders with the pass, and waits until the ticket ends.
     pub(super) async fn buy(&self, user: &str) {
         let ticket = self.join(user).await;
-        let turn = self.until(&ticket, "their turn", |now| now["status"] == "ENTERABLE").await;
+        let entry =
+            self.until(&ticket, "the user is admitted", |now| now["status"] == "ENTERABLE").await;
         let order = json!({ "itemId": "concert" });
-        eventually(SOON, "an order", async || {
+        eventually(TEST_TIMEOUT, "the order is placed", async || {
             let order = self.http.post(format!("{}/orders", self.orders)).json(&order);
-            let order = order.bearer_auth(turn["pass"].as_str().unwrap()).send().await;
+            let order = order.bearer_auth(entry["pass"].as_str().unwrap()).send().await;
             order.is_ok_and(|placed| placed.status().is_success())
         })
         .await;
-        // A few cards are refused, which ends the ticket, too.
+        // A declined card ends the ticket with LEFT.
         let ends = [json!("COMPLETED"), json!("LEFT")];
-        self.until(&ticket, "the ticket's end", |now| ends.contains(&now["status"])).await;
+        self.until(&ticket, "the ticket ends", |now| ends.contains(&now["status"])).await;
     }
 
-    /// Events come through the proxy as they happen, and so does a WebSocket.
-    pub(super) async fn listen(&self, user: &str) {
+    /// Checks that the proxy forwards server-sent events without buffering, and WebSocket upgrades.
+    pub(super) async fn follow(&self, user: &str) {
         let ticket = self.join(user).await;
         let stream = format!("{}/{}", self.line(), ticket["token"].as_str().unwrap());
         let mut events = self.http.get(format!("{stream}/events")).send().await.unwrap();
@@ -84,8 +86,8 @@ impl People {
     }
 
     fn upgrade(&self, stream: &str) -> String {
-        let host = self.door.trim_start_matches("http://");
-        let path = stream.trim_start_matches(&self.door);
+        let host = self.public.trim_start_matches("http://");
+        let path = stream.trim_start_matches(&self.public);
         let mut socket = TcpStream::connect(host).unwrap();
         let head = format!(
             "GET {path}/ws HTTP/1.1\r\nhost: {host}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
@@ -97,7 +99,7 @@ impl People {
         String::from_utf8_lossy(&status).into_owned()
     }
 
-    /// What an order service says when it is done with a ticket.
+    /// Builds the event of an order service that ends a ticket.
     pub(super) fn order_closed(&self, ticket: &Value) -> Record {
         let order = json!({
             "eventId": "order-of-a-test", "itemId": "concert", "userId": ticket["userId"],

@@ -1,4 +1,4 @@
-//! What polling costs.
+//! Redis commands per poll.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use daegi_runtime::{Clock, Health, Shutdown, Tracer};
 use daegi_store::{ItemStore, RedisStore, SharedStore};
 use futures_util::{StreamExt, stream};
 
-/// An api pod alone, so that no scheduler's commands get into the count.
+/// Runs one api pod only, so that the commands of a scheduler are not counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_polls_add_no_command_to_redis() {
     let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
@@ -39,12 +39,12 @@ async fn a_thousand_polls_add_no_command_to_redis() {
         };
         count(&after) - count(&before)
     };
-    // Refresh (five per second) and liveness flush (one per second) go on meanwhile, asked or not.
+    // Refresh (5 per second) and liveness flush (1 per second) run independently of polls.
     let scripts = grown("evalsha");
     let background = elapsed.as_millis() as u64 / 200 + elapsed.as_secs() + 3;
     assert!(scripts <= background, "{scripts} scripts, {background} explained by {elapsed:?}");
     for command in ["zrank", "zscore", "zmscore"] {
-        assert_eq!(grown(command), 0, "{command} is how a place would be looked up");
+        assert_eq!(grown(command), 0, "{command} would be a position lookup");
     }
     pod.shutdown.begin().await;
 }
@@ -74,9 +74,9 @@ impl Pod {
         Self { http: reqwest::Client::new(), line, shutdown }
     }
 
-    async fn join(&self, people: usize) -> Vec<String> {
-        let joins = stream::iter(0..people).map(|person| async move {
-            let user = format!("person-{person}");
+    async fn join(&self, count: usize) -> Vec<String> {
+        let joins = stream::iter(0..count).map(|n| async move {
+            let user = format!("user-{n}");
             let request = self.http.post(&self.line).header("user-id", user);
             let ticket: serde_json::Value = request.send().await.unwrap().json().await.unwrap();
             ticket["token"].as_str().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! A waiting room in this process, on free ports, reached over HTTP only.
+//! An all-in-one daegi inside the test process, on free ports, called over HTTP only.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 pub(crate) use daegi_testkit::fleet::ADMIN_TOKEN;
 
-/// A running waiting room. Ends with the test.
-pub(crate) struct Room {
+/// A running daegi. Stops when the test ends.
+pub(crate) struct DaegiHarness {
     pub(crate) name: &'static str,
     pub(crate) http: Client,
     pub(crate) public: String,
@@ -20,24 +20,24 @@ pub(crate) struct Room {
     shutdown: Shutdown,
 }
 
-impl Room {
-    /// One room per store: memory, and Redis where it can be had.
+impl DaegiHarness {
+    /// Starts one harness per store: memory, and Redis if it is installed.
     pub(crate) async fn each() -> Vec<Self> {
-        let mut rooms = vec![Self::open("memory", None, &[]).await];
+        let mut harnesses = vec![Self::open("memory", None, &[]).await];
         if let Some(redis) = daegi_testkit::redis_or_skip().await {
-            rooms.push(Self::open("redis", Some(redis), &[]).await);
+            harnesses.push(Self::open("redis", Some(redis), &[]).await);
         }
-        rooms
+        harnesses
     }
 
     pub(crate) async fn open(name: &'static str, redis: Option<Redis>, args: &[&str]) -> Self {
         let store = redis.as_ref().map_or("memory".to_owned(), Redis::url);
-        let mut room = Self::open_at(name, &store, args).await;
-        room.redis = redis;
-        room
+        let mut harness = Self::open_at(name, &store, args).await;
+        harness.redis = redis;
+        harness
     }
 
-    /// A room whose lines are at this address.
+    /// Starts a harness on this store URL.
     pub(crate) async fn open_at(name: &'static str, store: &str, args: &[&str]) -> Self {
         let any_port = "127.0.0.1:0";
         let mut all = vec!["--store", store, "--admin-token", ADMIN_TOKEN, "--tick-ms", "50"];
@@ -57,13 +57,13 @@ impl Room {
         let running = daegi::run(config, listeners, shutdown.clone());
         shutdown.spawn("daegi", async { running.await.unwrap() });
         let (http, redis) = (Client::new(), None);
-        let room = Self { name, http, public, internal, redis, shutdown };
+        let harness = Self { name, http, public, internal, redis, shutdown };
         let ready = || async {
-            let answer = room.http.get(format!("{}/readyz", room.internal)).send().await;
-            answer.is_ok_and(|answer| answer.status().is_success())
+            let response = harness.http.get(format!("{}/readyz", harness.internal)).send().await;
+            response.is_ok_and(|response| response.status().is_success())
         };
-        eventually(Duration::from_secs(30), "the room is ready", ready).await;
-        room
+        eventually(Duration::from_secs(30), "daegi is ready", ready).await;
+        harness
     }
 
     pub(crate) fn line(&self, item: &str) -> String {
@@ -74,11 +74,11 @@ impl Room {
         self.http.post(self.line(item)).header("user-id", user).send().await.unwrap()
     }
 
-    /// Joins and returns the ticket; the place must be given.
+    /// Joins and returns the ticket. Panics if the join is refused.
     pub(crate) async fn ticket(&self, item: &str, user: &str) -> Value {
-        let answer = self.join(item, user).await;
-        assert!(answer.status().is_success(), "{}: {answer:?}", self.name);
-        answer.json().await.unwrap()
+        let response = self.join(item, user).await;
+        assert!(response.status().is_success(), "{}: {response:?}", self.name);
+        response.json().await.unwrap()
     }
 
     pub(crate) async fn poll(&self, item: &str, token: &str) -> Response {
@@ -86,24 +86,24 @@ impl Room {
     }
 
     pub(crate) async fn poll_ok(&self, item: &str, token: &str) -> Value {
-        let answer = self.poll(item, token).await;
-        assert_eq!(answer.status(), StatusCode::OK, "{}", self.name);
-        answer.json().await.unwrap()
+        let response = self.poll(item, token).await;
+        assert_eq!(response.status(), StatusCode::OK, "{}", self.name);
+        response.json().await.unwrap()
     }
 
-    /// A call of the admin API that must succeed.
+    /// Calls the admin API. Panics unless the call succeeds.
     pub(crate) async fn admin(&self, method: Method, path: &str, body: Value) -> Value {
         let url = format!("{}/internal/admin/v1/{path}", self.internal);
         let mut request = self.http.request(method, url).bearer_auth(ADMIN_TOKEN);
         if !body.is_null() {
             request = request.json(&body);
         }
-        let answer = request.send().await.unwrap();
-        assert!(answer.status().is_success(), "{}: {path}: {answer:?}", self.name);
-        answer.json().await.unwrap()
+        let response = request.send().await.unwrap();
+        assert!(response.status().is_success(), "{}: {path}: {response:?}", self.name);
+        response.json().await.unwrap()
     }
 
-    /// Creates an item or sets its stock by hand.
+    /// Creates an item or sets its stock through the admin API.
     pub(crate) async fn stock(&self, item: &str, count: u32) {
         let body = json!({
             "itemName": "Friday 8 pm", "remainCount": count, "waitingQueueEnabled": true
@@ -116,11 +116,11 @@ impl Room {
         self.admin(Method::PUT, "waiting-queue/token-count-to-move", body).await;
     }
 
-    /// Whether this room's scheduler leads; not while the store is away.
+    /// Whether the scheduler leads. `false` while the store is unavailable.
     pub(crate) async fn is_led(&self) -> bool {
         let url = format!("{}/internal/admin/v1/leader", self.internal);
-        let answer = self.http.get(url).bearer_auth(ADMIN_TOKEN).send().await.unwrap();
-        answer.status().is_success() && answer.json::<Value>().await.unwrap()["leading"] == true
+        let response = self.http.get(url).bearer_auth(ADMIN_TOKEN).send().await.unwrap();
+        response.status().is_success() && response.json::<Value>().await.unwrap()["leading"] == true
     }
 
     /// (waiting, entered) of one line.
@@ -132,27 +132,27 @@ impl Room {
         (count("waitingTokenCount"), count("enteredTokenCount"))
     }
 
-    /// Waits until at least this many are inside.
+    /// Waits until at least this many users are admitted.
     pub(crate) async fn until_entered(&self, item: &str, at_least: u64) {
-        let what = format!("{}: {at_least} people are inside", self.name);
+        let what = format!("{}: {at_least} users are admitted", self.name);
         eventually(Duration::from_secs(60), &what, || async {
             self.counts(item).await.1 >= at_least
         })
         .await;
     }
 
-    /// Lets nobody in from now on, and says how many are inside. Returns when those who answer people
-    /// know it, too: they look at a line a few times a second.
+    /// Pauses the line and returns the number of entries. Waits until the api has refreshed its snapshot,
+    /// which it does five times per second.
     pub(crate) async fn hold(&self, item: &str) -> u64 {
         self.admin(Method::POST, &format!("waiting-item/{item}/pause"), Value::Null).await;
-        let inside = self.counts(item).await.1;
-        eventually(Duration::from_secs(20), "the pause is seen", || async {
+        let entered = self.counts(item).await.1;
+        eventually(Duration::from_secs(20), "the api returns PAUSED", || async {
             let seen: Value =
                 self.http.get(self.line(item)).send().await.unwrap().json().await.unwrap();
-            seen["lineState"] == "PAUSED" && seen["enteredCount"] == inside
+            seen["lineState"] == "PAUSED" && seen["enteredCount"] == entered
         })
         .await;
-        inside
+        entered
     }
 
     pub(crate) async fn close(self) {

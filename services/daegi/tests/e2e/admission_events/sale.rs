@@ -1,4 +1,4 @@
-//! A sale that many people wait for, and its fleet.
+//! A sale with eight lines, and its fleet.
 
 use std::time::Duration;
 
@@ -9,25 +9,24 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::orders::Numbers;
-use crate::member::{Fleet, FleetProcess, TICKET_SECRETS};
+use crate::processes::{Fleet, FleetProcess, TICKET_SECRETS};
 
 const LINES: usize = 8;
-const PEOPLE: usize = 2_500;
-pub(super) const EVERYBODY: usize = LINES * PEOPLE;
+const USERS_PER_LINE: usize = 2_500;
+pub(super) const USERS: usize = LINES * USERS_PER_LINE;
 
-/// So many requests are under way at once.
-const AT_ONCE: usize = 100;
+const MAX_CONCURRENT: usize = 100;
 
 pub(super) struct Sale {
     fleet: Fleet,
     pod: FleetProcess,
     schedulers: Vec<FleetProcess>,
-    /// Item and token of everybody.
+    /// Item and token of each user.
     tickets: Vec<(String, String)>,
 }
 
 impl Sale {
-    /// A pod, a leader, a standby, and lines that do not move yet.
+    /// Starts a pod, a leader and a standby, and creates lines with quota 0.
     pub(super) async fn open(redis: &Redis, brokers: &str) -> Self {
         let fleet = Fleet::new(redis)
             .with_kafka(brokers, &Topics::default())
@@ -38,7 +37,7 @@ impl Sale {
             fleet.start_ready("daegi-scheduler").await,
         ];
         for line in 0..LINES {
-            // Nobody polls here, so nobody may be missed for it.
+            // Users do not poll here, so absence must not end their tickets.
             let item = json!({
                 "itemName": "concert", "remainCount": 1_000_000, "waitingQueueEnabled": true,
                 "policy": { "graceSeconds": 0 }
@@ -48,17 +47,17 @@ impl Sale {
         Self { fleet, pod, schedulers, tickets: Vec::new() }
     }
 
-    /// Returns the numbers that people were given.
-    pub(super) async fn everybody_joins(&mut self) -> Numbers {
-        let joins = stream::iter(0..EVERYBODY).map(|person| self.join(person));
-        self.tickets = joins.buffer_unordered(AT_ONCE).collect().await;
+    /// Joins all users and returns their numbers.
+    pub(super) async fn join_all(&mut self) -> Numbers {
+        let joins = stream::iter(0..USERS).map(|n| self.join(n));
+        self.tickets = joins.buffer_unordered(MAX_CONCURRENT).collect().await;
         let keys: TicketKeys = TICKET_SECRETS.parse().unwrap();
         let mut numbers = Numbers::new();
         for (item, token) in &self.tickets {
             let ticket = keys.verify(&ItemId::parse(item).unwrap(), token).unwrap();
             numbers.entry(item.clone()).or_default().insert(ticket.number.0);
         }
-        assert!(numbers.values().all(|of_line| of_line.len() == PEOPLE));
+        assert!(numbers.values().all(|of_line| of_line.len() == USERS_PER_LINE));
         numbers
     }
 
@@ -66,10 +65,10 @@ impl Sale {
         format!("{}/api/v1/item/{item}/waiting-queue", self.pod.public)
     }
 
-    async fn join(&self, person: usize) -> (String, String) {
-        let item = format!("line-{}", person % LINES);
+    async fn join(&self, n: usize) -> (String, String) {
+        let item = format!("line-{}", n % LINES);
         let request = self.fleet.http.post(self.line(&item));
-        let request = request.header("user-id", format!("person-{person}"));
+        let request = request.header("user-id", format!("user-{n}"));
         let ticket: Value = request.send().await.unwrap().json().await.unwrap();
         (item, ticket["token"].as_str().unwrap_or_else(|| panic!("{ticket}")).to_owned())
     }
@@ -80,10 +79,10 @@ impl Sale {
         self.schedulers[0].admin(Method::PUT, path, body).await;
     }
 
-    /// Waits until so many more are inside.
-    pub(super) async fn let_in(&self, more: u64) {
+    /// Waits for this many more admissions.
+    pub(super) async fn wait_for_admissions(&self, more: u64) {
         let enough = self.entered().await + more;
-        let what = format!("{more} more people are inside");
+        let what = format!("{more} more users are admitted");
         eventually(Duration::from_secs(60), &what, || async { self.entered().await >= enough })
             .await;
     }
@@ -94,10 +93,10 @@ impl Sale {
         counts["totalEntered"].as_u64().unwrap()
     }
 
-    /// Kills whoever leads; a new process joins the standby.
+    /// Kills the leader and starts another standby.
     pub(super) async fn kill_leader(&mut self) {
         let schedulers = &self.schedulers;
-        let leader = eventually(Duration::from_secs(30), "somebody leads", || async {
+        let leader = eventually(Duration::from_secs(30), "one scheduler leads", || async {
             let first = schedulers[0].is_leader().await;
             if first || schedulers[1].is_leader().await { Some(usize::from(!first)) } else { None }
         });
@@ -106,12 +105,12 @@ impl Sale {
         self.schedulers.push(self.fleet.start_ready("daegi-scheduler").await);
     }
 
-    pub(super) async fn everybody_may_enter(&self) {
+    pub(super) async fn assert_all_enterable(&self) {
         let polls = stream::iter(&self.tickets).map(|(item, token)| async move {
             let request = self.fleet.http.get(format!("{}/{token}", self.line(item)));
             let ticket: Value = request.send().await.unwrap().json().await.unwrap();
             assert_eq!(ticket["status"], "ENTERABLE", "{ticket}");
         });
-        polls.buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+        polls.buffer_unordered(MAX_CONCURRENT).collect::<Vec<()>>().await;
     }
 }

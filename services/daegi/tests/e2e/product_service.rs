@@ -1,4 +1,4 @@
-//! The product service: what it publishes, and what operators see of it.
+//! The product service: publishes `item.changed` and waits until the items show it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use daegi_testkit::eventually;
 use reqwest::Method;
 use serde_json::Value;
 
-use crate::member::FleetProcess;
+use crate::processes::FleetProcess;
 
-/// Marks are spread by their keys, and so many of them are in every partition.
-const MARKS: usize = 32;
-const MARK: &str = "mark-";
+/// Enough markers that their keys reach every partition.
+const MARKERS: usize = 32;
+const MARKER_PREFIX: &str = "mark-";
 
-/// Whoever publishes `item.changed`.
-pub(crate) struct Catalogue {
+/// Publishes `item.changed`.
+pub(crate) struct ProductService {
     publisher: Publisher,
     pub(crate) topics: Topics,
     marked: u64,
 }
 
-/// An item that people wait for.
+/// An event of an enabled item.
 pub(crate) fn changed(id: &str, stock: u32, version: u64) -> ItemChanged {
     ItemChanged {
         item_id: ItemId::parse(id).unwrap(),
@@ -35,15 +35,15 @@ pub(crate) fn changed(id: &str, stock: u32, version: u64) -> ItemChanged {
     }
 }
 
-/// All items as operators see them, by id.
+/// Returns all items of the admin API by id, without markers.
 pub(crate) async fn items(scheduler: &FleetProcess) -> BTreeMap<String, Value> {
     let list = scheduler.admin(Method::GET, "waiting-item", Value::Null).await;
     let all = list["items"].as_array().unwrap_or(&Vec::new()).clone();
     let named = all.into_iter().map(|item| (item["itemId"].as_str().unwrap().to_owned(), item));
-    named.filter(|(id, _)| !id.starts_with(MARK)).collect()
+    named.filter(|(id, _)| !id.starts_with(MARKER_PREFIX)).collect()
 }
 
-impl Catalogue {
+impl ProductService {
     pub(crate) fn new(brokers: &str, topics: &Topics) -> Self {
         let publisher =
             Publisher::new(brokers).unwrap().with_delivery_timeout(Duration::from_secs(60));
@@ -62,9 +62,9 @@ impl Catalogue {
         self.publisher.publish(records).await.unwrap();
     }
 
-    /// Waits until everything published so far has had its effect: a mark goes behind it in every
-    /// partition, and partitions are read in order. What is read in one go takes effect in any
-    /// order, so only a second mark, written when the first is there, is surely behind it.
+    /// Waits until everything published so far is applied. A marker follows it in every partition, and
+    /// partitions are read in order. A batch is applied in any order, so only a second marker, published
+    /// after the first is applied, is certainly later.
     pub(crate) async fn settled(&mut self, scheduler: &FleetProcess, deadline: Duration) {
         self.mark(scheduler, deadline).await;
         self.mark(scheduler, deadline).await;
@@ -72,16 +72,18 @@ impl Catalogue {
 
     async fn mark(&mut self, scheduler: &FleetProcess, deadline: Duration) {
         self.marked += 1;
-        let marks = (0..MARKS).map(|n| changed(&format!("{MARK}{n}"), 1, self.marked));
+        let marks = (0..MARKERS).map(|n| changed(&format!("{MARKER_PREFIX}{n}"), 1, self.marked));
         let marks: Vec<_> = marks.map(|mark| self.record(&mark)).collect();
         self.publish(&marks).await;
-        eventually(deadline, "the marks are there", async || {
+        eventually(deadline, "the markers are applied", async || {
             let list = scheduler.admin(Method::GET, "waiting-item", Value::Null).await;
-            let of_now = |item: &&Value| {
-                item["itemId"].as_str().is_some_and(|id| id.starts_with(MARK))
+            let is_current = |item: &&Value| {
+                item["itemId"].as_str().is_some_and(|id| id.starts_with(MARKER_PREFIX))
                     && item["version"] == self.marked
             };
-            list["items"].as_array().is_some_and(|all| all.iter().filter(of_now).count() == MARKS)
+            list["items"]
+                .as_array()
+                .is_some_and(|all| all.iter().filter(is_current).count() == MARKERS)
         })
         .await;
     }
