@@ -44,20 +44,20 @@ pub enum TicketEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenActivated {
-    /// The same for every repeat of this event.
+    /// Event id. A repeat of this event has the same id.
     pub event_id: Uuid,
-    /// The line.
+    /// The item of the line.
     pub item_id: ItemId,
-    /// Who was let in.
+    /// The admitted user.
     pub user_id: UserId,
-    /// Their token.
+    /// The token of the ticket.
     pub token: String,
-    /// Their number; grows in the order of admission from the line.
+    /// The number of the ticket. A line admits in the order of numbers; a ticket that missed its turn comes later.
     pub number: Number,
-    /// When, RFC 3339.
+    /// When the ticket was admitted, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub activated_at: String,
-    /// When the entry ends by itself, RFC 3339.
+    /// When the entry expires, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub expires_at: String,
 }
@@ -66,19 +66,19 @@ pub struct TokenActivated {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenClosed {
-    /// The same for every repeat of this event.
+    /// Event id. A repeat of this event has the same id.
     pub event_id: Uuid,
-    /// The line.
+    /// The item of the line.
     pub item_id: ItemId,
-    /// Whose ticket ended.
+    /// The user of the ticket.
     pub user_id: UserId,
-    /// Their token.
+    /// The token of the ticket.
     pub token: String,
-    /// Its number.
+    /// The number of the ticket.
     pub number: Number,
-    /// How it ended.
+    /// Why the ticket ended.
     pub reason: EndReason,
-    /// When, RFC 3339.
+    /// When the ticket ended, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub closed_at: String,
 }

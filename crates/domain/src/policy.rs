@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Branding, BrandingError};
 
-/// The rules of one line. Missing fields take their defaults; unknown ones are refused.
+/// The policy of one line. Missing fields take their defaults; unknown fields are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(extend("not" = {
@@ -18,32 +18,32 @@ pub struct Policy {
     /// Admissions per tick; null takes the global `tokenCountToMove`.
     #[schemars(range(max = 1_000_000))]
     pub tokens_per_tick: Option<u32>,
-    /// The most entries at a time; null is no limit.
+    /// Maximum number of entries at a time; null means no limit.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_active: Option<u32>,
-    /// The most waiting tickets at a time, those that missed their turn included; null takes the limit of
+    /// Maximum number of waiting tickets, including those that missed their turn; null takes the limit of
     /// the whole store (`--max-waiting`).
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub max_waiting: Option<u32>,
     /// Whether the stock limits the entries.
     pub admit_up_to_stock: bool,
-    /// How long an entry lasts.
+    /// How long an entry lasts, in seconds.
     #[schemars(range(min = 1, max = 86_400))]
     pub pass_ttl_seconds: u32,
-    /// A ticket whose user was not seen for this long misses its turn; 0 turns this off.
+    /// A ticket whose user was not seen for this many seconds misses its turn; 0 turns this off.
     #[schemars(schema_with = "grace_schema")]
     pub grace_seconds: u32,
-    /// How long a ticket that missed its turn may return to the front.
+    /// How long a ticket that missed its turn may return to the front, in seconds.
     #[schemars(range(max = 1_800))]
     pub missed_keep_seconds: u32,
-    /// What joining again does to a waiting ticket.
+    /// What a repeated join does to a waiting ticket.
     pub on_rejoin: OnRejoin,
     /// Where passes are checked.
     pub guard: Guard,
     /// Where the waiting page sends an admitted user; `{pass}` and `{token}` are filled in.
     #[schemars(length(max = 2048), extend("pattern" = ENTRY_URL_PATTERN))]
     pub entry_url: Option<String>,
-    /// The look of the waiting page.
+    /// The branding of the waiting page.
     pub page: Branding,
 }
 
@@ -58,7 +58,7 @@ pub enum Mode {
     Auto,
 }
 
-/// What joining again does.
+/// What a repeated join does to a waiting ticket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnRejoin {
@@ -89,9 +89,9 @@ pub enum PolicyError {
     Range {
         /// The field as it is written in JSON.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         value: u32,
-        /// What may be given.
+        /// The permitted range.
         allowed: &'static str,
     },
     /// `auto` admits directly, a quota of 0 admits no ticket.

@@ -18,22 +18,22 @@ pub use code::Code;
 /// The content type of every error response.
 pub const CONTENT: &str = "application/problem+json";
 
-/// An error answer.
+/// An error response (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{code}: {detail}")]
 pub struct Problem {
-    /// A stable reference to what this kind of problem means.
+    /// URI that identifies the kind of problem. It never changes.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The kind of problem in a few words, the same for every occurrence.
+    /// Short summary of the kind of problem, the same for every occurrence.
     pub title: Cow<'static, str>,
-    /// The HTTP status, repeated for whoever only keeps the body.
+    /// The HTTP status, repeated for clients that store only the body.
     pub status: u16,
-    /// The kind of problem for programs.
+    /// Machine-readable kind of problem.
     pub code: Code,
-    /// What happened this time, for a person. Never a secret, never an inner error.
+    /// What happened in this request, for a human reader. Contains no secrets and no internal errors.
     pub detail: Cow<'static, str>,
-    /// Seconds after which trying again makes sense; sent as `Retry-After`.
+    /// Seconds after which the client can retry; also sent as `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<u32>,
 }

@@ -12,25 +12,25 @@ use crate::{EndReason, ItemChange, ItemId, ItemName, UserId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ItemChanged {
-    /// The item; a number counts as its digits.
+    /// The item id: a string, or an integer, which is read as its decimal digits.
     #[serde(deserialize_with = "de::string_or_integer_id")]
     #[schemars(with = "de::TextOrNumber")]
     pub item_id: ItemId,
-    /// Its name, for people.
+    /// The display name of the item.
     pub item_name: ItemName,
-    /// How many are left to sell.
+    /// The stock: how many are left to sell.
     #[serde(deserialize_with = "de::integer")]
     #[schemars(extend("maximum" = u32::MAX))]
     pub remain_count: u32,
-    /// Whether its line is open.
+    /// Whether the line is enabled.
     pub waiting_queue_enabled: bool,
-    /// Whether people wait for it at all; false takes it out.
+    /// Whether the item has a line. `false` removes the item.
     pub is_waiting_queue_target_item: bool,
-    /// Grows with every change of this item; an older one than the stored changes nothing.
+    /// The version of the item. It grows with each change; an event whose version is not above the stored one has no effect.
     #[serde(deserialize_with = "de::integer")]
     #[schemars(extend("maximum" = u64::MAX))]
     pub version: u64,
-    /// When, RFC 3339.
+    /// When the item changed, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub occurred_at: String,
 }
@@ -39,20 +39,20 @@ pub struct ItemChanged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderClosed {
-    /// The same for every repeat of this event.
+    /// Event id. A repeat of this event has the same id.
     pub event_id: String,
-    /// The line the person was let in from; a number counts as its digits.
+    /// The item of the line: a string, or an integer, which is read as its decimal digits.
     #[serde(deserialize_with = "de::string_or_integer_id")]
     #[schemars(with = "de::TextOrNumber")]
     pub item_id: ItemId,
-    /// Whose order.
+    /// The user who ordered.
     pub user_id: UserId,
-    /// Their token.
+    /// The token of the ticket.
     pub token: String,
     /// How the order ended.
     #[serde(deserialize_with = "de::enum_string")]
     pub outcome: Outcome,
-    /// When, RFC 3339.
+    /// When the order ended, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub occurred_at: String,
 }
@@ -61,9 +61,9 @@ pub struct OrderClosed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Outcome {
-    /// It was placed.
+    /// The order was placed.
     Completed,
-    /// It was given up.
+    /// The order was cancelled.
     Cancelled,
 }
 

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Code {
-    /// The request cannot be understood or breaks a rule.
+    /// The request is malformed or violates a rule.
     InvalidRequest,
     /// The ticket token is malformed or forged.
     InvalidToken,
     /// The admin token is missing or wrong.
     Unauthorized,
-    /// The token belongs to another item or another person.
+    /// The token belongs to another item or another user.
     TokenMismatch,
-    /// This person may not join.
+    /// This user may not join.
     Blocked,
     /// There is no such item.
     ItemNotFound,
@@ -28,31 +28,31 @@ pub enum Code {
     MethodNotAllowed,
     /// The request took too long to arrive.
     RequestTimeout,
-    /// Nothing is left to wait for.
+    /// The item has no stock.
     SoldOut,
-    /// The operator has closed the line.
+    /// The line is disabled.
     QueueDisabled,
-    /// The request contradicts what is stored.
+    /// The request contradicts stored data.
     Conflict,
-    /// The operator restarted the line; the token is from before.
+    /// The line was restarted after this token was issued.
     LineRestarted,
     /// The body is too large.
     PayloadTooLarge,
-    /// The address is too long.
+    /// The URI is too long.
     UriTooLong,
-    /// The body is not JSON by its content type.
+    /// The content type of the body is not JSON.
     UnsupportedMediaType,
     /// Too many requests from one source.
     RateLimited,
-    /// As many tickets wait as the line or the waiting room takes.
+    /// The line or the whole store has as many waiting tickets as allowed.
     LineFull,
     /// The headers are too large in total.
     HeadersTooLarge,
-    /// A bug.
+    /// A bug in daegi.
     Internal,
-    /// Trouble that passes: the store, the leader, or too much load.
+    /// A temporary failure: the store or the leader is unavailable, or the load is too high.
     Unavailable,
-    /// The store has little memory left: new tickets are refused, existing ones are served.
+    /// The store has little memory left: joins are refused, existing tickets are served.
     StoreFull,
 }
 
