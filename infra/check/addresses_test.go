@@ -10,7 +10,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// Addresses inside a cluster that readers are told are those of services of the chart.
+// Cluster addresses in the docs must be services of the chart.
 func TestAddressesInDocsAreServicesOfTheChart(t *testing.T) {
 	rendered, err := render(nil)
 	must(t, err)
@@ -38,7 +38,7 @@ func TestAddressesInDocsAreServicesOfTheChart(t *testing.T) {
 					port = "80"
 				}
 				if !served[found[1]+":"+port] {
-					t.Errorf("%s: nobody answers at %s", path, found[0])
+					t.Errorf("%s: no service has the address %s", path, found[0])
 				}
 			}
 		}

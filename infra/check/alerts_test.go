@@ -20,7 +20,7 @@ func TestEveryAlertHasASummaryASeverityAndARunbook(t *testing.T) {
 				continue
 			}
 			if rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
-				t.Errorf("%s says too little", rule.Alert)
+				t.Errorf("%s lacks a summary or a severity", rule.Alert)
 			}
 			if _, err := os.Stat(filepath.Join("../..", rule.Annotations["runbook"])); err != nil || rule.Annotations["runbook"] == "" {
 				t.Errorf("%s has no runbook: %v", rule.Alert, err)

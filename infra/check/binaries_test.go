@@ -14,7 +14,7 @@ var (
 	helps    = map[string]map[string]string{}
 )
 
-// The variables of a binary with their defaults, as its --help tells them.
+// Returns the variables of a binary with their defaults, from its --help.
 func optionsOf(t *testing.T, binary string) map[string]string {
 	t.Helper()
 	if known, asked := helps[binary]; asked {
@@ -22,7 +22,7 @@ func optionsOf(t *testing.T, binary string) map[string]string {
 	}
 	dir := os.Getenv("BINARIES")
 	if dir == "" {
-		t.Fatal("BINARIES names no folder: infra/test.sh does")
+		t.Fatal("BINARIES is not set: run infra/test.sh")
 	}
 	help, err := exec.Command(filepath.Join(dir, binary), "--help").Output()
 	must(t, err)
@@ -31,7 +31,7 @@ func optionsOf(t *testing.T, binary string) map[string]string {
 		options[string(found[1])] = string(found[2])
 	}
 	if len(options) < 20 {
-		t.Fatalf("%s --help tells of %d options only", binary, len(options))
+		t.Fatalf("%s --help lists only %d options", binary, len(options))
 	}
 	helps[binary] = options
 	return options
@@ -44,13 +44,13 @@ func source(t *testing.T, file string) string {
 	return string(text)
 }
 
-// A constant of so many seconds in crates/runtime.
+// Returns a constant of crates/runtime in seconds.
 func constant(t *testing.T, file, name string) int {
 	t.Helper()
 	pattern := regexp.MustCompile(`const ` + name + `: Duration = Duration::from_secs\((\d+)\)`)
 	found := pattern.FindStringSubmatch(source(t, file))
 	if found == nil {
-		t.Fatalf("%s has no %s in seconds any more", file, name)
+		t.Fatalf("%s has no constant %s in seconds", file, name)
 	}
 	seconds, err := strconv.Atoi(found[1])
 	must(t, err)

@@ -1,5 +1,5 @@
-// Package check holds what the chart, the manifests and the compose file promise, as tests. They need no cluster and no
-// Docker: helm's own packages render, the types of Kubernetes and of compose judge.
+// Package check tests the chart, the manifests and the compose file without a cluster and without Docker: helm's packages render,
+// and the types of Kubernetes and compose decode strictly.
 package check
 
 import (
@@ -26,9 +26,9 @@ const (
 	header    = "# Rendered from infra/helm/daegi with its default values by `make manifests`. Do not edit.\n"
 )
 
-var update = flag.Bool("update", false, "write infra/k8s anew")
+var update = flag.Bool("update", false, "regenerate infra/k8s")
 
-// The values every test of the chart is run with, by name.
+// Returns the sets of values that every test of the chart uses, by name.
 func allValues(t *testing.T) map[string]chartutil.Values {
 	t.Helper()
 	all := map[string]chartutil.Values{"default": {}}
@@ -40,8 +40,8 @@ func allValues(t *testing.T) map[string]chartutil.Values {
 	return all
 }
 
-// Values as somebody writes them into a file.
-func given(t *testing.T, text string) chartutil.Values {
+// Parses values from the text of a values file.
+func valuesFrom(t *testing.T, text string) chartutil.Values {
 	t.Helper()
 	values, err := chartutil.ReadValues([]byte(text))
 	must(t, err)
@@ -55,19 +55,19 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What `helm template daegi` prints, without the notes.
+// Returns the output of `helm template daegi`, without the notes.
 func render(values chartutil.Values) (string, error) {
 	return renderRelease("daegi", values, engine.Render)
 }
 
-// What helm renders for a release of this name.
+// Renders a release of this name.
 func renderRelease(name string, values chartutil.Values, with func(*chart.Chart, chartutil.Values) (map[string]string, error)) (string, error) {
 	chart, err := loader.LoadDir(chartDir)
 	if err != nil {
 		return "", err
 	}
 	release := chartutil.ReleaseOptions{Name: name, Namespace: "default", IsInstall: true}
-	// Checks the values against values.schema.json.
+	// Validates the values against values.schema.json.
 	all, err := chartutil.ToRenderValues(chart, values, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func TestHelmLints(t *testing.T) {
 	for name, values := range allValues(t) {
 		linter := lint.All(chartDir, values, "default", true)
 		for _, message := range linter.Messages {
-			// An icon is all it misses.
+			// The missing icon is the only permitted message.
 			if message.Severity > support.InfoSev {
 				t.Errorf("%s: %s", name, message)
 			}
@@ -106,7 +106,7 @@ func TestHelmLints(t *testing.T) {
 	}
 }
 
-func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	for text, why := range map[string]string{
 		"api: { replica: 3 }":                     "replica",
 		"store: { url: 'mysql://x' }":             "pattern",
@@ -124,14 +124,14 @@ func TestValuesThatMakeNoSenseAreRefused(t *testing.T) {
 		"monitoring: { rules: yes please }":                       "rules",
 		"api: { autoscaling: { targetRequestsPerSecond: 1000 } }": "monitoring.rules",
 	} {
-		if _, err := render(given(t, text)); err == nil {
-			t.Errorf("%s was taken; %s should be wrong", text, why)
+		if _, err := render(valuesFrom(t, text)); err == nil {
+			t.Errorf("%s was accepted; %s is invalid", text, why)
 		}
 	}
 }
 
 // A release's name has at most 53 characters (helm), a Service's at most 63 (Kubernetes).
-func TestNamesFitWhateverTheReleaseIsCalled(t *testing.T) {
+func TestNamesFitForAnyReleaseName(t *testing.T) {
 	for _, release := range []string{strings.Repeat("a", 53), "daegi-" + strings.Repeat("b", 47), strings.Repeat("c", 43) + "-" + strings.Repeat("d", 9)} {
 		rendered, err := renderRelease(release, chartutil.Values{}, engine.Render)
 		must(t, err)
@@ -144,21 +144,21 @@ func TestNamesFitWhateverTheReleaseIsCalled(t *testing.T) {
 	}
 }
 
-// The figure is made by a rule: of the chart, or of somebody who says so.
-func TestAnAutoscalerMayFollowRequestsIfTheFigureIsMade(t *testing.T) {
+// A recording rule provides the metric: of the chart, or loaded elsewhere.
+func TestAnAutoscalerMayUseRequestsIfTheMetricIsRecorded(t *testing.T) {
 	for rules, own := range map[string]bool{"true": true, "elsewhere": false} {
-		rendered, err := render(given(t, "api: { autoscaling: { targetRequestsPerSecond: 1000 } }\nmonitoring: { rules: "+rules+" }"))
+		rendered, err := render(valuesFrom(t, "api: { autoscaling: { targetRequestsPerSecond: 1000 } }\nmonitoring: { rules: "+rules+" }"))
 		must(t, err)
 		if !strings.Contains(rendered, "metric: { name: daegi_api_requests_per_second }") {
-			t.Errorf("rules %s: the autoscaler does not follow requests", rules)
+			t.Errorf("rules %s: the autoscaler does not use requests", rules)
 		}
 		if strings.Contains(rendered, "kind: PrometheusRule") != own {
-			t.Errorf("rules %s: the chart makes them, or does not, against its word", rules)
+			t.Errorf("rules %s: the PrometheusRule is present or absent against the setting", rules)
 		}
 	}
 }
 
-func TestManifestsAreWhatTheChartSays(t *testing.T) {
+func TestManifestsMatchTheChart(t *testing.T) {
 	rendered, err := render(chartutil.Values{})
 	must(t, err)
 	rendered = header + rendered
@@ -168,6 +168,6 @@ func TestManifestsAreWhatTheChartSays(t *testing.T) {
 	committed, err := os.ReadFile(manifests)
 	must(t, err)
 	if string(committed) != rendered {
-		t.Error("infra/k8s is not what the chart renders: make manifests")
+		t.Error("infra/k8s differs from the rendered chart: run make manifests")
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// What `docker compose config` makes of the file, with these profiles or those of .env.
+// Returns the output of `docker compose config` with these profiles, or with those of .env.
 func compose(t *testing.T, profiles ...string) *types.Project {
 	t.Helper()
 	return composeWith(t, nil, profiles...)
 }
 
-// The same with these variables, each `NAME=value`.
+// Does the same with these variables, each `NAME=value`.
 func composeWith(t *testing.T, variables []string, profiles ...string) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithWorkingDirectory("../.."),
@@ -31,7 +31,7 @@ func composeWith(t *testing.T, variables []string, profiles ...string) *types.Pr
 	return project
 }
 
-func TestProfilesStartAllOrOnlyWhatEverybodyNeeds(t *testing.T) {
+func TestProfilesStartAllServicesOrOnlyDependencies(t *testing.T) {
 	all, deps := compose(t).ServiceNames(), compose(t, "deps").ServiceNames()
 	if !slices.Equal(deps, []string{"kafka", "redis", "topics"}) {
 		t.Errorf("--profile deps starts %v", deps)
@@ -44,8 +44,8 @@ func TestProfilesStartAllOrOnlyWhatEverybodyNeeds(t *testing.T) {
 	}
 }
 
-// The secrets of compose are public, so nothing may be reachable from the network unless an operator asks for it.
-func TestComposePublishesOnLoopbackUnlessAsked(t *testing.T) {
+// The secrets of compose are public, so nothing may be reachable from the network unless an operator sets an address.
+func TestComposePublishesOnLoopbackByDefault(t *testing.T) {
 	for name, service := range compose(t).Services {
 		for _, port := range service.Ports {
 			if port.HostIP != "127.0.0.1" {
@@ -67,7 +67,7 @@ func TestComposePublishesOnLoopbackUnlessAsked(t *testing.T) {
 	}
 }
 
-// `redis:7.4-alpine` is another image next month. Ours are built here, and distroless has no version tags.
+// `redis:7.4-alpine` changes over time. Images of daegi are built here, and distroless has no version tags.
 func TestBaseImagesArePinnedByFullVersion(t *testing.T) {
 	full := regexp.MustCompile(`:v?\d+\.\d+\.\d+(-[a-z0-9]+)*$|@sha256:[0-9a-f]{64}$`)
 	for name, service := range compose(t).Services {
@@ -111,17 +111,17 @@ func TestVariablesOfComposeAreOptions(t *testing.T) {
 				continue
 			}
 			if _, known := optionsOf(t, service.Image)[variable]; !known {
-				t.Errorf("%s: there is no %s", name, variable)
+				t.Errorf("%s: %s is not an option", name, variable)
 			}
 		}
 		if strings.HasPrefix(service.Image, "daegi-") && (!service.ReadOnly || !slices.Contains(service.CapDrop, "ALL")) {
-			t.Errorf("%s may do more than it needs", name)
+			t.Errorf("%s has privileges that it does not need", name)
 		}
 	}
 }
 
-// Two builds of one name in one `docker compose build` get in each other's way, and nobody has these images to pull.
-func TestEveryImageOfOursIsBuiltOnceAndNeverPulled(t *testing.T) {
+// Two builds of one image name in one `docker compose build` conflict, and no registry has these images.
+func TestEveryOwnImageIsBuiltOnceAndNeverPulled(t *testing.T) {
 	services := compose(t).Services
 	builders := map[string]string{}
 	for name, service := range services {
@@ -138,7 +138,7 @@ func TestEveryImageOfOursIsBuiltOnceAndNeverPulled(t *testing.T) {
 			continue
 		}
 		if builders[service.Image] == "" {
-			t.Errorf("%s: nobody builds %s", name, service.Image)
+			t.Errorf("%s: no service builds %s", name, service.Image)
 		}
 		if service.PullPolicy != types.PullPolicyNever {
 			t.Errorf("%s may try to pull %s", name, service.Image)
@@ -146,21 +146,21 @@ func TestEveryImageOfOursIsBuiltOnceAndNeverPulled(t *testing.T) {
 	}
 }
 
-// The order service reaches the proxy by a name that only containers know. People are told one that they can open.
-func TestPeopleAreSentToAPageTheyCanReach(t *testing.T) {
+// The order service reaches the proxy by a name that only containers resolve. Browsers need a published address.
+func TestBrowsersAreRedirectedToAReachablePage(t *testing.T) {
 	services := compose(t).Services
 	command := services["order-service"].Command
 	pages := slices.Index(command, "--pages") + 1
 	if pages == 0 {
-		t.Fatalf("%v sends people to an address of containers", command)
+		t.Fatalf("%v redirects browsers to a container address", command)
 	}
 	published := func(port types.ServicePortConfig) bool { return command[pages] == "http://localhost:"+port.Published }
 	if !slices.ContainsFunc(services["proxy"].Ports, published) {
-		t.Errorf("nobody listens at %s", command[pages])
+		t.Errorf("no service publishes %s", command[pages])
 	}
 }
 
-func TestWhatComposeMountsIsThere(t *testing.T) {
+func TestMountedFilesExist(t *testing.T) {
 	for name, service := range compose(t).Services {
 		for _, volume := range service.Volumes {
 			if _, err := os.Stat(volume.Source); volume.Type == types.VolumeTypeBind && err != nil {
@@ -170,8 +170,8 @@ func TestWhatComposeMountsIsThere(t *testing.T) {
 	}
 }
 
-// Names in the proxy's and Prometheus's files are services, or names that several services share, and none is missing.
-func TestProxyAndPrometheusKnowTheFleet(t *testing.T) {
+// Names in the files of the proxy and of Prometheus must be services, or names that several services share, and none may be missing.
+func TestProxyAndPrometheusNameTheWholeFleet(t *testing.T) {
 	for file, want := range map[string]struct {
 		pattern string
 		members []string
@@ -196,7 +196,7 @@ func TestProxyAndPrometheusKnowTheFleet(t *testing.T) {
 	}
 }
 
-// The services that a name on compose's network leads to.
+// Returns the services that a name on compose's network resolves to.
 func membersOf(t *testing.T, name string) []string {
 	t.Helper()
 	var members []string
@@ -210,8 +210,8 @@ func membersOf(t *testing.T, name string) []string {
 	return members
 }
 
-// nginx resolves the name of an upstream block once. A container that is replaced gets another address, and everything would be
-// answered with 502 until the proxy is restarted.
+// nginx resolves the name of an upstream block once. A replaced container gets another address, and the proxy would answer
+// 502 until it is restarted.
 func TestTheProxyResolvesNamesWhenARequestNeedsThem(t *testing.T) {
 	text, err := os.ReadFile("../docker/nginx.conf")
 	must(t, err)
@@ -220,18 +220,18 @@ func TestTheProxyResolvesNamesWhenARequestNeedsThem(t *testing.T) {
 	}
 	for _, passed := range regexp.MustCompile(`proxy_pass (\S+);`).FindAllStringSubmatch(string(text), -1) {
 		if passed[1] != "http://$pods" {
-			t.Errorf("%s is resolved at the start", passed[1])
+			t.Errorf("%s is resolved only at start", passed[1])
 		}
 	}
 	for role, members := range map[string][]string{"api": {"api-1", "api-2"}, "scheduler": {"scheduler-1", "scheduler-2"}} {
 		if found := membersOf(t, role); !slices.Equal(found, members) {
-			t.Errorf("%s leads to %v", role, found)
+			t.Errorf("%s resolves to %v", role, found)
 		}
 	}
 }
 
-// Only what ends by itself may stay down.
-func TestWhatDiesIsStartedAgain(t *testing.T) {
+// Only one-shot services may stay down.
+func TestKilledServicesRestart(t *testing.T) {
 	for name, service := range compose(t).Services {
 		if name != "topics" && service.Restart != types.RestartPolicyUnlessStopped {
 			t.Errorf("%s: restart is %q", name, service.Restart)
@@ -239,7 +239,7 @@ func TestWhatDiesIsStartedAgain(t *testing.T) {
 	}
 }
 
-// Docker kills what has not ended after 10 s. A member of the fleet drains for 10 s, with a second before and two after.
+// Docker kills a container 10 s after the stop signal by default. A service of the fleet drains for 10 s, with 1 s before and 2 s after.
 func TestAStopIsLongEnoughForADrain(t *testing.T) {
 	for name, service := range compose(t).Services {
 		drains := strings.HasPrefix(service.Image, "daegi-")
@@ -249,7 +249,7 @@ func TestAStopIsLongEnoughForADrain(t *testing.T) {
 	}
 }
 
-// What others wait for, or what people use, says when it is ready; and asking costs little. Every script of Kafka is a JVM.
+// Services that others depend on, or that users call, need a cheap health check. Every script of Kafka starts a JVM.
 func TestHealthChecksExistAndAreCheap(t *testing.T) {
 	services := compose(t).Services
 	for _, name := range []string{"redis", "kafka", "order-service"} {
@@ -280,8 +280,8 @@ func TestImagesExposeWhatTheyServe(t *testing.T) {
 	}
 }
 
-// A `# syntax=` line makes BuildKit pull a frontend that nothing here needs. The images of the fleet do not link the all-in-one.
-func TestTheDockerfileBuildsWhatItShipsAndNoMore(t *testing.T) {
+// A `# syntax=` line makes BuildKit pull a frontend that is not needed. The images of the fleet do not link the all-in-one.
+func TestTheDockerfileBuildsOnlyWhatItShips(t *testing.T) {
 	text, err := os.ReadFile("../docker/Dockerfile")
 	must(t, err)
 	if strings.Contains(string(text), "syntax=") {
@@ -293,7 +293,7 @@ func TestTheDockerfileBuildsWhatItShipsAndNoMore(t *testing.T) {
 	}
 }
 
-// One list of topics for a broker on this machine, and the same for one in a container.
+// The script for a local broker and the one for a container must create the same topics.
 func TestTopicsAreTheSameEverywhere(t *testing.T) {
 	list := regexp.MustCompile(`item\.changed:compact [a-z. ]+`)
 	var lists []string

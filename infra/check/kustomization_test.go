@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// What `kubectl kustomize infra/k8s` prints, after somebody has changed a few words of kustomization.yaml.
-func kustomized(t *testing.T, changes ...string) []runtime.Object {
+// Returns the output of `kubectl kustomize infra/k8s` after replacing texts in kustomization.yaml.
+func kustomizeBuild(t *testing.T, changes ...string) []runtime.Object {
 	t.Helper()
 	files := filesys.MakeFsInMemory()
 	for _, name := range []string{"daegi.yaml", "kustomization.yaml"} {
@@ -34,12 +34,12 @@ func kustomized(t *testing.T, changes ...string) []runtime.Object {
 }
 
 func TestTheKustomizationSetsImagesAddressesAndTheNamespace(t *testing.T) {
-	all := kustomized(t, "registry.example.com", "registry.test", "0.1.0", "1.2.3",
+	all := kustomizeBuild(t, "registry.example.com", "registry.test", "0.1.0", "1.2.3",
 		"redis://redis:6379", "redis+cluster://a:1,b:2", "kafka:9092", "broker:9")
 	deployments := 0
 	for _, object := range all {
 		if named, is := object.(meta.Object); !is || named.GetNamespace() != "daegi" {
-			t.Errorf("%T is in no namespace", object)
+			t.Errorf("%T has no namespace", object)
 		}
 		switch object := object.(type) {
 		case *core.ConfigMap:
@@ -52,7 +52,7 @@ func TestTheKustomizationSetsImagesAddressesAndTheNamespace(t *testing.T) {
 			}
 			values := environment(container)
 			if values["DAEGI_STORE"] != "redis+cluster://a:1,b:2" || values["DAEGI_KAFKA"] != "broker:9" {
-				t.Errorf("%s asks %s and %s", object.Name, values["DAEGI_STORE"], values["DAEGI_KAFKA"])
+				t.Errorf("%s uses %s and %s", object.Name, values["DAEGI_STORE"], values["DAEGI_KAFKA"])
 			}
 		}
 	}
@@ -61,11 +61,11 @@ func TestTheKustomizationSetsImagesAddressesAndTheNamespace(t *testing.T) {
 	}
 }
 
-// Nothing but where it is changes: the same objects, the same addresses, the version of the chart.
-func TestTheKustomizationKeepsWhatTheChartSays(t *testing.T) {
+// Only registry and namespace change: the same objects, the same addresses, the version of the chart.
+func TestTheKustomizationMatchesTheChart(t *testing.T) {
 	rendered, err := render(nil)
 	must(t, err)
-	plain, own := objects(t, rendered), kustomized(t)
+	plain, own := objects(t, rendered), kustomizeBuild(t)
 	if len(plain) != len(own) {
 		t.Fatalf("%d objects of the chart, %d here", len(plain), len(own))
 	}

@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Every object of a rendering, decoded as an API server with strict validation would: unknown and repeated fields are
-// errors.
+// Returns every object of a rendering, decoded strictly as by an API server: unknown and repeated fields are errors.
 func objects(t *testing.T, rendered string) []runtime.Object {
 	t.Helper()
 	must(t, monitoring.AddToScheme(scheme.Scheme))
@@ -31,7 +30,7 @@ func objects(t *testing.T, rendered string) []runtime.Object {
 	return all
 }
 
-func TestEveryObjectIsOneOfKubernetes(t *testing.T) {
+func TestEveryObjectDecodesStrictly(t *testing.T) {
 	least := map[string]int{"minimal": 8, "default": 15, "full": 20}
 	for name, values := range allValues(t) {
 		rendered, err := render(values)
@@ -42,7 +41,7 @@ func TestEveryObjectIsOneOfKubernetes(t *testing.T) {
 	}
 }
 
-// What deployments returns holds for the values of every test.
+// Runs a check on every Deployment of every set of values.
 func eachDeployment(t *testing.T, check func(t *testing.T, deployment *apps.Deployment)) {
 	for name, values := range allValues(t) {
 		rendered, err := render(values)
@@ -55,7 +54,7 @@ func eachDeployment(t *testing.T, check func(t *testing.T, deployment *apps.Depl
 	}
 }
 
-func TestOnlyThePublicListenerIsForEverybody(t *testing.T) {
+func TestOnlyThePublicListenerIsExposed(t *testing.T) {
 	rendered, err := render(allValues(t)["full"])
 	must(t, err)
 	for _, object := range objects(t, rendered) {
@@ -64,14 +63,14 @@ func TestOnlyThePublicListenerIsForEverybody(t *testing.T) {
 			for _, rule := range object.Spec.Rules {
 				for _, path := range rule.HTTP.Paths {
 					if backend := path.Backend.Service; backend.Name != "daegi-api" || backend.Port.Name != "public" {
-						t.Errorf("the ingress leads to %v", backend)
+						t.Errorf("the ingress routes to %v", backend)
 					}
 				}
 			}
 		case *networking.NetworkPolicy:
 			for _, rule := range object.Spec.Ingress {
 				if rule.Ports[0].Port.StrVal == "internal" && len(rule.From) == 0 {
-					t.Errorf("%s opens the internal listener to everybody", object.Name)
+					t.Errorf("%s opens the internal listener to all clients", object.Name)
 				}
 			}
 		case *core.Service:

@@ -19,10 +19,10 @@ func environment(container core.Container) map[string]string {
 	return values
 }
 
-// A number that the chart gives with every upgrade undoes what an autoscaler decided meanwhile.
-func TestReplicasAreLeftToWhoeverScales(t *testing.T) {
+// A replica count in the chart would override the autoscaler at every upgrade.
+func TestReplicasAreLeftToTheAutoscaler(t *testing.T) {
 	counted := func(text string) map[string]bool {
-		rendered, err := render(given(t, text))
+		rendered, err := render(valuesFrom(t, text))
 		must(t, err)
 		all := map[string]bool{}
 		for _, object := range objects(t, rendered) {
@@ -39,7 +39,7 @@ func TestReplicasAreLeftToWhoeverScales(t *testing.T) {
 		"api: { autoscaling: { enabled: false } }":     {"daegi-api": true, "daegi-scheduler": true, "daegi-consumer": true},
 	} {
 		if found := counted(text); !maps.Equal(found, expected) {
-			t.Errorf("%s: the chart counts %v", text, found)
+			t.Errorf("%s: the chart sets %v", text, found)
 		}
 	}
 }
@@ -70,11 +70,11 @@ func TestPortsAndProbesAreThoseOfTheBinary(t *testing.T) {
 		}
 		live, ready := container.LivenessProbe.HTTPGet, container.ReadinessProbe.HTTPGet
 		if live.Path != "/livez" || ready.Path != "/readyz" {
-			t.Errorf("probes ask %s and %s", live.Path, ready.Path)
+			t.Errorf("probes call %s and %s", live.Path, ready.Path)
 		}
 		for _, probe := range []*core.HTTPGetAction{live, ready} {
 			if !strings.Contains(routes, `.route("`+probe.Path+`"`) || probe.Port.StrVal != "internal" {
-				t.Errorf("nobody answers %s on %s", probe.Path, probe.Port.StrVal)
+				t.Errorf("the binary does not serve %s on %s", probe.Path, probe.Port.StrVal)
 			}
 		}
 	})
@@ -86,13 +86,13 @@ func TestEveryVariableIsAnOptionOfTheBinary(t *testing.T) {
 		options := optionsOf(t, "daegi-"+container.Name)
 		for name := range environment(container) {
 			if _, known := options[name]; !known {
-				t.Errorf("there is no %s", name)
+				t.Errorf("%s is not an option", name)
 			}
 		}
 	})
 }
 
-// Of all values only the full ones name a collector, and the consumer makes no spans.
+// Only the full values name a collector, and the consumer creates no spans.
 func TestTracesAreOffUnlessACollectorIsNamed(t *testing.T) {
 	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
 		container := deployment.Spec.Template.Spec.Containers[0]
@@ -100,24 +100,24 @@ func TestTracesAreOffUnlessACollectorIsNamed(t *testing.T) {
 		endpoint, ratio := values["DAEGI_OTLP_ENDPOINT"], values["DAEGI_TRACE_RATIO"]
 		traced := strings.Contains(t.Name(), "/full") && container.Name != "consumer"
 		if traced && (endpoint != "http://otel-collector.monitoring:4318" || ratio != "0.001") {
-			t.Errorf("traces go to %q, %q of them", endpoint, ratio)
+			t.Errorf("traces go to %q, ratio %q", endpoint, ratio)
 		}
 		if !traced && endpoint+ratio != "" {
-			t.Errorf("nobody asked for traces to %q, %q of them", endpoint, ratio)
+			t.Errorf("unexpected traces to %q, ratio %q", endpoint, ratio)
 		}
 	})
 }
 
-func TestPodsMayDoNothingTheyNeedNot(t *testing.T) {
+func TestPodsHaveMinimalPrivileges(t *testing.T) {
 	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
 		pod := deployment.Spec.Template.Spec
 		context := pod.Containers[0].SecurityContext
 		if !*pod.SecurityContext.RunAsNonRoot || *context.AllowPrivilegeEscalation || !*context.ReadOnlyRootFilesystem ||
 			!slices.Contains(context.Capabilities.Drop, "ALL") || *pod.AutomountServiceAccountToken {
-			t.Error("a pod may do more than it needs")
+			t.Error("a pod has privileges that it does not need")
 		}
 		if pod.Containers[0].Resources.Requests.Cpu().IsZero() || pod.Containers[0].Resources.Limits.Memory().IsZero() {
-			t.Error("nobody knows what a pod needs")
+			t.Error("a pod has no resource requests")
 		}
 	})
 }

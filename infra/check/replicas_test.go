@@ -26,7 +26,7 @@ func (c cluster) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableRes
 	return c.client.Resource(resource), kind == "Deployment", nil
 }
 
-// Replicas of the api's Deployment as helm installs it into a cluster that holds these objects.
+// Returns the replicas of the api's Deployment as helm installs it into a cluster with these objects.
 func replicasIn(t *testing.T, existing ...runtime.Object) *int32 {
 	t.Helper()
 	system := &core.Namespace{ObjectMeta: meta.ObjectMeta{Name: "kube-system"}}
@@ -44,13 +44,13 @@ func replicasIn(t *testing.T, existing ...runtime.Object) *int32 {
 	return nil
 }
 
-func TestAFirstInstallStartsTheLeastThatTheAutoscalerKeeps(t *testing.T) {
+func TestAFirstInstallStartsMinReplicas(t *testing.T) {
 	if found := replicasIn(t); found == nil || *found != 2 {
 		t.Errorf("a first install starts %v pods", found)
 	}
 }
 
-func TestAnUpgradeKeepsWhatTheAutoscalerDecided(t *testing.T) {
+func TestAnUpgradeKeepsTheReplicasOfTheAutoscaler(t *testing.T) {
 	seven := int32(7)
 	running := &apps.Deployment{ObjectMeta: meta.ObjectMeta{Name: "daegi-api", Namespace: "default"}, Spec: apps.DeploymentSpec{Replicas: &seven}}
 	if found := replicasIn(t, running); found == nil || *found != 7 {

@@ -1,5 +1,5 @@
-// Package docs holds what readers are promised: links lead somewhere, both READMEs say the same, and the references are what the
-// code says. It needs nothing but the standard library.
+// Package docs tests the documentation: links, equal structure of both READMEs, and references that match the code. It needs only the
+// standard library.
 package docs
 
 import (
@@ -20,7 +20,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A file of the repository.
+// Returns a file of the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, path))
@@ -28,7 +28,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Every text for readers, by its path in the repository. What tools have put there is not ours.
+// Returns every Markdown file by its path in the repository, without files that tools have installed.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -57,10 +57,10 @@ var (
 	spoken = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 )
 
-// The text without its code blocks.
+// Returns the text without its code blocks.
 func prose(text string) string { return fence.ReplaceAllString(text, "") }
 
-// Where a text leads, in its order, pictures included.
+// Returns the link targets of a text in order, images included.
 func links(text string) []string {
 	var targets []string
 	for _, found := range link.FindAllStringSubmatch(quoted.ReplaceAllString(prose(text), ""), -1) {
@@ -69,7 +69,7 @@ func links(text string) []string {
 	return targets
 }
 
-// The anchors that headings get on GitHub.
+// Returns the anchors of headings as on GitHub.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, found := range title.FindAllStringSubmatch(prose(text), -1) {

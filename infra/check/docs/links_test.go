@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Links into the repository lead to something that is there, also to the heading they name. Other hosts are not asked.
-func TestLinksLeadSomewhere(t *testing.T) {
+// Links into the repository must lead to existing files and headings. Other hosts are not called.
+func TestLinksLeadToExistingTargets(t *testing.T) {
 	all := texts(t)
 	checked := 0
 	for path, text := range all {
@@ -23,7 +23,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				aim = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(filepath.Join(root, aim)); err != nil {
-				t.Errorf("%s: %s is not there", path, target)
+				t.Errorf("%s: %s does not exist", path, target)
 			} else if anchor != "" && !anchors(all[aim])[anchor] {
 				t.Errorf("%s: %s has no heading %q", path, aim, anchor)
 			}

@@ -9,7 +9,7 @@ import (
 
 var remark = regexp.MustCompile(`(?m)\s*(^|\s)(#|//) .*$`)
 
-// What both READMEs must have in common. Words, remarks in code and the anchors of headings are of each language's own.
+// What both READMEs must have in common. Text, comments in code and anchors of headings may differ.
 type skeleton struct {
 	headings, code, links []string
 }
@@ -23,17 +23,17 @@ func skeletonOf(text string) (bones skeleton) {
 	}
 	for _, target := range links(text) {
 		file, _, _ := strings.Cut(target, "#")
-		// Each leads to the other.
+		// Each links to the other.
 		if file != "README.md" && file != "README.ko.md" {
 			bones.links = append(bones.links, file)
 		}
 	}
-	// Sentences put their links in another order.
+	// Sentences have their links in another order.
 	slices.Sort(bones.links)
 	return bones
 }
 
-func TestBothReadmesSayTheSame(t *testing.T) {
+func TestBothReadmesHaveTheSameStructure(t *testing.T) {
 	english, korean := skeletonOf(read(t, "README.md")), skeletonOf(read(t, "README.ko.md"))
 	for what, pair := range map[string][2][]string{
 		"headings":    {english.headings, korean.headings},

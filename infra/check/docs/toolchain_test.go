@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The oldest Rust that is promised is the one that cargo insists on, that the images are built with, and that CI checks.
-func TestEverybodyNamesTheSameRust(t *testing.T) {
+// The documented minimum Rust version must equal that of Cargo.toml, of the images and of CI.
+func TestAllFilesNameTheSameRustVersion(t *testing.T) {
 	named := map[string]string{}
 	for file, pattern := range map[string]string{
 		"Cargo.toml":              `(?m)^rust-version = "([0-9.]+)"`,
@@ -17,13 +17,13 @@ func TestEverybodyNamesTheSameRust(t *testing.T) {
 	} {
 		found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, file))
 		if found == nil {
-			t.Fatalf("%s names no Rust", file)
+			t.Fatalf("%s names no Rust version", file)
 		}
 		named[file] = found[1]
 	}
 	for file, version := range named {
 		if version != named["Cargo.toml"] {
-			t.Errorf("%s says %s, Cargo.toml %s", file, version, named["Cargo.toml"])
+			t.Errorf("%s has %s, Cargo.toml %s", file, version, named["Cargo.toml"])
 		}
 	}
 }

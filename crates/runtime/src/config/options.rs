@@ -118,8 +118,8 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u8).range(1..=100))]
     pub(super) memory_high: u8,
 
-    /// How many tickets may wait in all lines together. More are refused with `LINE_FULL`, up to
-    /// the joins of one tick and one second late. The policy's `maxWaiting` limits one line exactly.
+    /// How many tickets may wait in all lines together. Further joins are refused with `LINE_FULL`,
+    /// with a delay of up to one tick plus one second. The policy's `maxWaiting` limits one line exactly.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 5_000_000)]
     #[arg(value_parser = value_parser!(u64).range(1..))]
     pub(super) max_waiting: u64,
@@ -130,7 +130,7 @@ pub(super) struct Options {
     #[arg(action = ArgAction::Set, value_parser = value::switch)]
     pub(super) allow_eviction: bool,
 
-    /// How many connections one listener keeps open. More wait until one closes.
+    /// How many connections one listener keeps open. Further ones wait until one closes.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(default_value_t = Limits::CONNECTIONS, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(super) max_connections: u32,
@@ -156,14 +156,15 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u64).range(65_536..=17_179_869_184))]
     pub(super) request_buffer_bytes: u64,
 
-    /// How many streams (server-sent events or WebSocket) one api holds at once. More are rejected
-    /// and the client polls. Keep it below `--max-connections`, so that polls still get a
+    /// How many streams (server-sent events or WebSocket) one api holds at a time. Further ones are
+    /// rejected, and the client polls. Keep it below `--max-connections`, so that polls still get a
     /// connection.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) max_streams: u32,
 
-    /// How many long polls (`waitMs`) one api holds at once. More are answered immediately.
+    /// How many long polls (`waitMs`) one api holds at a time. Further ones are answered
+    /// immediately.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 15_000)]
     #[arg(value_parser = value_parser!(u32).range(0..=1_000_000))]
     pub(super) max_long_polls: u32,
