@@ -6,7 +6,7 @@
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-run: ## the whole waiting room in one process, without setup
+run: ## all roles in one process, without setup
 	cargo run --release
 
 kafka: ## a real Kafka broker on loopback; prints how to use it

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# What is shipped, checked without a cluster and without Docker: the chart and its manifests, compose, the Dockerfile, the alerts,
-# and what readers are told.
-# Uses the binaries that cargo has built: ports, variables and defaults are compared with what they say.
+# Checks the chart and its manifests, compose, the Dockerfile, the alerts and the docs, without a cluster and without Docker.
+# Uses the binaries that cargo has built: ports, variables and defaults are compared with their --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:$PWD/target/ship/bin

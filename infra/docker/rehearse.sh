@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the commands of the Dockerfile's stages without Docker: the same files, in clean directories, one after the other.
-# PROFILE=dev builds faster; CARGO_TARGET_DIR is not used, so that nothing is there that a layer would not have.
+# PROFILE=dev builds faster. CARGO_TARGET_DIR is not used, so that the build has only the files of its layers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,7 +11,7 @@ export PROFILE=${PROFILE:-release}
 
 echo "skeleton: COPY . ."
 mkdir "$work/all" "$work/src"
-# What .dockerignore lets through; tests stay out.
+# The files that .dockerignore allows, without tests.
 git ls-files Cargo.toml Cargo.lock LICENSE crates examples services tools infra/docker web \
   | grep -v '/tests/' | tar -c -T - | tar -x -C "$work/all"
 echo "skeleton: RUN infra/docker/skeleton.sh"
@@ -28,6 +28,6 @@ cp -r "$work/all/." "$work/src"
 for binary in "$work"/out/*; do
   strange=$(ldd "$binary" | grep -vE 'linux-vdso|libc\.so|libm\.so|libgcc_s|libpthread|libdl|librt|ld-linux' || true)
   [ -z "$strange" ] || { echo "$(basename "$binary") needs what the image lacks: $strange" >&2; exit 1; }
-  # As the image starts it, with nothing of this machine's environment.
+  # Started as in the image, with an empty environment.
   env -i "$binary" --version
 done

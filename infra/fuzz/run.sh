@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lets schemathesis try every route of a running daegi with good and bad input: no 5xx, and no answer that contradicts the
-# OpenAPI documents. `make fuzz` builds what it needs; EXAMPLES=n tries harder, SEED=n repeats a run.
+# Runs schemathesis against every route of a running daegi with valid and invalid input: no 5xx, and no response that contradicts
+# the OpenAPI documents. `make fuzz` builds daegi first; EXAMPLES=n generates more cases, SEED=n repeats a run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -25,7 +25,7 @@ trap 'kill "$pid" && wait "$pid"; rm -rf "$scratch"' EXIT
 curl -fsS --retry 60 --retry-all-errors --retry-delay 1 -o /dev/null "http://$internal/readyz" 2>/dev/null
 
 curl -fsS -H "authorization: Bearer $FUZZ_ADMIN_TOKEN" -o "$scratch/admin.json" "http://$internal/internal/admin/v1/openapi.json"
-# The item that daegi comes with, since nobody guesses it.
+# The id of the initial item, which random input would not contain.
 { cat infra/fuzz/schemathesis.toml && printf '\n[parameters]\n"path.itemId" = "demo"\n'; } >"$scratch/demo.toml"
 
 failed=0

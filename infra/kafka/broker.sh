@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs real Apache Kafka on the loopback interface, for people (`make kafka`) and for tests (daegi_testkit::Kafka).
+# Runs real Apache Kafka on the loopback interface, for developers (`make kafka`) and for tests (daegi_testkit::Kafka).
 # It prints one line `DAEGI_KAFKA=host:port[,…]` when all topics can be written, and stays until it is stopped.
 set -euo pipefail
 
@@ -154,13 +154,13 @@ transaction.state.log.num.partitions=4
 num.network.threads=2
 num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
-# Quick: a group forms at once, a test may choose a short session, and a dead broker is noticed soon.
+# Fast: a group forms without a delay, a test may choose a short session, and a dead broker is detected soon.
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 broker.heartbeat.interval.ms=500
 broker.session.timeout.ms=3000
-# A broker that signs off may come back at once. Of three that stop together the last ones would wait in vain for a
-# quorum to sign off with.
+# With a controlled shutdown a broker can restart immediately. If three stop together, the last ones would wait for a quorum that
+# does not exist any more.
 controlled.shutdown.enable=$([ "$brokers" = 1 ] && echo true || echo false)
 TEXT
 }
@@ -188,7 +188,7 @@ await_ready() { # index of the broker
     if ! kill -0 "${pids[$1]}" 2>/dev/null; then
       grep -q 'Address already in use' "$log" && fail 75 "a port was taken (${ports[$1]} or ${controllers[$1]})"
       tail -n 20 "$log" >&2
-      fail 1 "the broker ended while it started"
+      fail 1 "the broker exited during its start"
     fi
     [ "$SECONDS" -lt "$deadline" ] || { tail -n 20 "$log" >&2 && fail 1 "not ready within $START_DEADLINE_S s"; }
     sleep 0.05
@@ -224,7 +224,7 @@ clean_up() {
   await_end
   [ "$keep" = false ] && [ -n "$data" ] || return 0
   rm -rf "$data"/broker-[123] "$data"/broker-[123].{properties,ready} "$data/cluster-id"
-  # After a failure the logs stay for whoever looks for the reason.
+  # After a failure the logs are kept for diagnosis.
   [ "$code" = 1 ] || rm -f "$data"/broker-[123].log
   [ "$own_data" = false ] || rmdir "$data" 2>/dev/null || true
 }
@@ -237,7 +237,7 @@ obey() {
   kill -TERM $$
 }
 
-# --- The story ----------------------------------------------------------------------------------------------------
+# --- Main ---------------------------------------------------------------------------------------------------------
 
 parse "$@"
 need_tools
@@ -273,4 +273,4 @@ TEXT
 fi
 
 await_end
-fail 1 "all brokers ended by themselves, see $data/broker-*.log"
+fail 1 "all brokers exited unexpectedly, see $data/broker-*.log"

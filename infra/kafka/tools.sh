@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that a real Kafka broker can start: a JDK, Maven, and the jars, fetched before many tests want them at once.
+# Installs what a real Kafka broker needs: a JDK, Maven, and the jars, fetched before concurrent tests need them.
 set -euo pipefail
 
 readonly MISSING=69
@@ -21,5 +21,5 @@ elif [ "${CI:-}" = true ]; then
   echo "$words, and it cannot be installed here" >&2
   exit 1
 else
-  echo "$words. The suites that need a real broker are left out; the embedded one is still tested."
+  echo "$words. The suites that need a real broker are skipped; the embedded one is still tested."
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # publish.sh VERSION: joins the images of both architectures under one name, signs them, and pushes and signs the chart.
-# Who verifies: cosign verify IMAGE --certificate-oidc-issuer https://token.actions.githubusercontent.com
+# To verify: cosign verify IMAGE --certificate-oidc-issuer https://token.actions.githubusercontent.com
 #   --certificate-identity-regexp '^https://github.com/OWNER/REPOSITORY/.github/workflows/release.yml@refs/tags/v'
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what is shipped: crates with cargo-deny (deny.toml), npm packages with `npm audit`. Licences and sources are checked offline.
-# A finding is a failure. A database that cannot be reached is a loud line and no failure: a network problem is not a finding.
+# A finding is a failure. A database that cannot be reached is reported in one line and is no failure, because a network problem is not a finding.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 failed=0
@@ -12,7 +12,7 @@ missing() { # tool, what is not checked, how to get it
 
 if cargo deny --version >/dev/null 2>&1; then
   cargo deny --log-level warn check licenses sources bans || failed=1
-  # Fetching fails for want of a network only; checking the fetched database fails because of a finding only.
+  # Fetching fails only without a network; checking the fetched database fails only on a finding.
   if cargo deny --log-level error fetch db; then
     cargo deny --log-level warn check --disable-fetch advisories || failed=1
   else

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that Chromium is there: the waiting page and the console are tested in a real browser.
+# Installs Chromium if it is missing: the waiting page and the console are tested in a real browser.
 set -euo pipefail
 
 for name in chromium chromium-browser google-chrome; do
@@ -16,5 +16,5 @@ elif [ "${CI:-}" = true ]; then
   echo "chromium is missing and cannot be installed here" >&2
   exit 1
 else
-  echo "CHROMIUM IS MISSING: the browser tests are left out. Install it (apt install chromium, brew install chromium) and run again."
+  echo "CHROMIUM IS MISSING: the browser tests are skipped. Install it (apt install chromium, brew install chromium) and run again."
 fi

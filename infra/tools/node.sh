@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that Node 20 and the packages of package-lock.json are there: what builds and tests the waiting page.
+# Installs Node 20 and the packages of package-lock.json if they are missing: they build and test the waiting page.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,10 +13,10 @@ if ! command -v npm >/dev/null; then
     echo "node is missing and cannot be installed here" >&2
     exit 1
   fi
-  echo "NODE IS MISSING: the tests of the waiting page and the browser client are left out. Install Node 20 or newer and run again."
+  echo "NODE IS MISSING: the tests of the waiting page and the browser client are skipped. Install Node 20 or newer and run again."
   exit 0
 fi
-# npm notes what it installed; nothing to do while that is what the lock says.
+# npm records what it installed; skip the install while that equals the lock file.
 if ! cmp -s package-lock.json node_modules/.daegi-lock; then
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
   cp package-lock.json node_modules/.daegi-lock

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# packages.sh COMMAND PACKAGE WHAT: makes sure that a command is there, from the system's packages where that is possible.
-# WHAT says which tests are left out without it; with CI=true its absence is a failure.
+# packages.sh COMMAND PACKAGE WHAT: installs a missing command from the system's packages if possible.
+# WHAT names the skipped tests; with CI=true a missing command is a failure.
 set -euo pipefail
 command=$1 package=$2 what=$3
 
@@ -10,7 +10,7 @@ fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
   echo "$command is missing: installing it from the system's packages"
   apt-get update -qq
-  # In runlevel 1 nothing that is installed starts by itself.
+  # In runlevel 1 installed services are not started.
   RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null
 elif [ "${CI:-}" = true ]; then
   echo "$command is missing and cannot be installed here" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that redis-server is there: the test suites run it as a child process.
+# Installs redis-server if it is missing: the test suites run it as a child process.
 set -euo pipefail
 
 if command -v redis-server >/dev/null; then
@@ -14,5 +14,5 @@ elif [ "${CI:-}" = true ]; then
   echo "redis-server is missing and cannot be installed here" >&2
   exit 1
 else
-  echo "REDIS-SERVER IS MISSING: the suites that need it are left out. Install it (apt install redis-server, brew install redis) and run again."
+  echo "REDIS-SERVER IS MISSING: the suites that need it are skipped. Install it (apt install redis-server, brew install redis) and run again."
 fi

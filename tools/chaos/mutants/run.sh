@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Plants each bug in a copy of the sources, runs it under faults, and fails unless the verdict is red.
+# Applies each mutant to a copy of the sources, runs it under faults, and fails unless the checker finds a violation.
 # Usage: run.sh [NAME...]   (all patches beside this script, if none is named)
-# SEED, SECONDS_OF_FAULTS and PEOPLE change what is run. Without more, Redis loses everything only for
-# the bug that needs it: around a loss much is forgiven.
+# SEED, SECONDS_OF_FAULTS and PEOPLE set the run. By default only the mutant that needs it has total data losses, because the
+# checker accepts more around a data loss.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -13,8 +13,8 @@ if [ ${#names[@]} = 0 ]; then
   for patch in tools/chaos/mutants/*.patch; do names+=("$(basename "$patch" .patch)"); done
 fi
 
-# A target directory of its own: cargo would take planted binaries in the usual one for the healthy
-# ones. It begins with the dependencies that are built already.
+# A separate target directory, because cargo would reuse mutated binaries in the usual one. It starts with a copy of the
+# built dependencies.
 if [ ! -d "$work/target" ] && [ -d "$target/debug/deps" ]; then
   mkdir -p "$work/target/debug"
   cp -al "$target"/debug/{deps,build,.fingerprint} "$work/target/debug/"
@@ -23,10 +23,10 @@ fi
 
 missed=0
 for name in "${names[@]}"; do
-  # The same directory every time, so that only what a patch touches is built again.
+  # The same directory every time, so that only patched files are rebuilt.
   mkdir -p "$work/src" "$work/$name"
   git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$work/src"
-  # Unpacked files are as old as the originals; what a patch has changed before must look changed again.
+  # Unpacked files have the times of the originals; files that an earlier patch changed must be touched.
   (cd "$work/src" && sed -n 's|^+++ b/||p' "$root"/tools/chaos/mutants/*.patch | xargs touch)
   (cd "$work/src" && GIT_CEILING_DIRECTORIES=$work git apply "$root/tools/chaos/mutants/$name.patch")
   (cd "$work/src" && CARGO_TARGET_DIR=$work/target cargo build --quiet --locked \
@@ -37,7 +37,7 @@ for name in "${names[@]}"; do
   if [ "$name" = no-new-base ]; then seconds=60; fi
   if "$work/$name/daegi-chaos" run --seed "${SEED:-2}" --seconds "${SECONDS_OF_FAULTS:-$seconds}" \
     --people "${PEOPLE:-1500}" --out "$work/$name"; then
-    echo "!!! $name was not found"
+    echo "!!! $name was not detected"
     missed=1
   fi
 done

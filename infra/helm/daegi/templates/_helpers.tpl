@@ -26,7 +26,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
-{{/* What picks the pods of one role: (dict "root" $ "role" "api"). */}}
+{{/* Selector labels of the pods of one role: (dict "root" $ "role" "api"). */}}
 {{- define "daegi.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
@@ -37,7 +37,7 @@ app.kubernetes.io/component: {{ .role }}
 {{ .Values.serviceAccount.name | default (include "daegi.name" .) }}
 {{- end -}}
 
-{{/* Longer than all that a shutdown takes: the pause of preStop, a second in which a pod is not ready but listens, the
+{{/* Longer than a whole shutdown: the sleep of preStop, a second in which a pod is not ready but listens, the
 drain, and two seconds to settle. */}}
 {{- define "daegi.gracePeriod" -}}
 {{ add .Values.preStopSeconds .Values.drainSeconds 1 2 5 }}
@@ -59,7 +59,7 @@ drain, and two seconds to settle. */}}
   value: {{ .root.Values.log.filter | quote }}
 - name: DAEGI_LOG_FORMAT
   value: {{ .root.Values.log.format | quote }}
-{{- /* Each role gets what it needs, and no more. */}}
+{{- /* Each role gets only the secrets that it needs. */}}
 {{- if and .root.Values.tracing.endpoint (ne .role "consumer") }}
 - name: DAEGI_OTLP_ENDPOINT
   value: {{ .root.Values.tracing.endpoint | quote }}
