@@ -63,7 +63,7 @@ class Shop {
 async function virtualUser(checker, shop, index) {
   await sleep(2000 * Math.random());
   const givesUp = (ticket) => ticket.lineState === 'SOLD_OUT' || Math.random() < 0.005;
-  const ticket = await waitFor(checker, shop.item, `person-${index}`, givesUp);
+  const ticket = await waitFor(checker, shop.item, `user-${index}`, givesUp);
   // Refused: sold out before the join.
   if (!ticket) return shop.stock <= 0;
   if (ticket.status === 'WAITING') return leave(shop.item, ticket.token);
@@ -77,8 +77,8 @@ export default async function ({ run }) {
   const checker = new Checker();
   let running = true;
   const watch = checker.watch(shop.item, () => shop.capacity(), () => running);
-  const people = Array.from({ length: PEOPLE }, (_, index) => virtualUser(checker, shop, index));
-  const finishedUsers = await finished(people);
+  const users = Array.from({ length: PEOPLE }, (_, index) => virtualUser(checker, shop, index));
+  const finishedUsers = await finished(users);
   running = false;
   await watch;
   checker.checkEnd(PEOPLE, finishedUsers, STOCK, shop.sold);

@@ -56,15 +56,15 @@ export default async function ({ run }) {
   const checker = new Checker();
   let running = true;
   const watch = checker.watch(item, () => CAPACITY, () => running);
-  const people = [];
-  await arrivals(() => people.push(virtualUser(checker, item, `person-${people.length}`)));
-  const finishedUsers = await finished(people);
+  const users = [];
+  await arrivals(() => users.push(virtualUser(checker, item, `user-${users.length}`)));
+  const finishedUsers = await finished(users);
   running = false;
   await watch;
-  checker.checkEnd(people.length, finishedUsers, Infinity, 0);
+  checker.checkEnd(users.length, finishedUsers, Infinity, 0);
   checker.checkDense();
   checker.checkEmpty(item);
-  console.log(`${item}: ${finishedUsers} of ${people.length} users finished`);
+  console.log(`${item}: ${finishedUsers} of ${users.length} users finished`);
   close(item);
   checker.verdict();
 }

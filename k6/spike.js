@@ -34,7 +34,7 @@ export function setup() {
 /// The admissions of all ticks so far. The tick that ran when the line opened may include it.
 const maxEntries = ({ tick, openedAt }) => PER_TICK * (Math.floor((Date.now() - openedAt) / tick) + 2);
 
-const user = (index) => `person-${index}`;
+const user = (index) => `user-${index}`;
 
 async function virtualUser(checker, item, index) {
   const ticket = await waitFor(checker, item, user(index));

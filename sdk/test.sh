@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The guards that are not Rust, behind a real waiting room: shops in Spring Boot, Express and Fastify.
+# Tests the Java and Node guards with a real daegi: shops in Spring Boot, Express and Fastify.
 # Uses the daegi that cargo has built. The Node guard's vectors are among the tests that web/test.sh runs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,7 +15,7 @@ else
   missing NODE
 fi
 if command -v mvn >/dev/null && javac --release 17 -version >/dev/null 2>&1; then
-  # Maven asks nobody once it has everything: all versions are fixed.
+  # Offline once all artifacts are cached: all versions are fixed.
   rm -rf sdk/java/target/surefire-reports
   mvn -B -ntp --quiet -f sdk/java/pom.xml test
   awk -F '"' '/<testsuite / { for (i = 1; i < NF; i++) { if ($i ~ / tests=$/) tests += $(i + 1) } }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The suites that are not Rust: the browser client, the waiting page, the console, and all in a real browser.
+# Tests the browser client, the waiting page and the console, without and with a real browser.
 # Uses the daegi that cargo has built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

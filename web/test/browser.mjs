@@ -17,7 +17,7 @@ export function chromiumPath(what = "the waiting page") {
         accessSync(`${folder}/${name}`, constants.X_OK);
         return `${folder}/${name}`;
       } catch {
-        // Not here.
+        // Not installed here.
       }
     }
   }
@@ -94,6 +94,6 @@ export async function position(page) {
 }
 
 /** Waits until the page shows this position. */
-export async function expectPosition(page, place) {
-  await page.locator("#position").filter({ hasText: new RegExp(`^${place}$`) }).waitFor();
+export async function expectPosition(page, position) {
+  await page.locator("#position").filter({ hasText: new RegExp(`^${position}$`) }).waitFor();
 }

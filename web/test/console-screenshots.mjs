@@ -1,5 +1,5 @@
 // Takes the pictures of the console and the shop in docs/screenshots:
-// `node web/test/console-screenshots.mjs [folder]`. Takes some five minutes: lines need a past to be drawn.
+// `node web/test/console-screenshots.mjs [folder]`. Takes about five minutes, because charts need history.
 
 import { fileURLToPath } from "node:url";
 import { chromiumPath, launch, BrowserSession } from "./browser.mjs";
@@ -21,23 +21,23 @@ const OTHERS = [
   ["sneaker", "Sneaker drop no. 7", 0, 0, {}],
   ["museum", "Museum late night", 400, 12, { mode: "auto" }],
 ];
-for (const [id, name, stock, people, policy] of OTHERS) {
+for (const [id, name, stock, users, policy] of OTHERS) {
   await daegi.stock(id, Math.max(1, stock), name);
   await daegi.policy(id, { graceSeconds: 0, passTtlSeconds: 1200, ...policy });
-  await daegi.joinOthers(id, people);
+  await daegi.joinOthers(id, users);
   if (stock === 0) await daegi.stock(id, 0, name);
 }
 await daegi.admin("POST", "opera/pause");
 
-async function picture(name, place, options, prepare) {
-  const person = await BrowserSession.open(browser, [daegi.internal, daegi.origin], options);
-  const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
-  await page.goto(`${daegi.internal}/admin/${place}`);
-  await page.locator(place === "#/" ? "main .lines" : "header.line").waitFor();
+async function screenshot(name, route, options, prepare) {
+  const session = await BrowserSession.open(browser, [daegi.internal, daegi.origin], options);
+  const page = await session.open(`${daegi.internal}/admin/#token=${ADMIN}`);
+  await page.goto(`${daegi.internal}/admin/${route}`);
+  await page.locator(route === "#/" ? "main .lines" : "header.line").waitFor();
   await prepare?.(page);
   await page.waitForTimeout(4000);
   await page.screenshot({ path: `${folder}/${name}.png`, fullPage: Boolean(options.fullPage) });
-  await person.context.close();
+  await session.context.close();
 }
 
 const shop = await BrowserSession.open(browser, [daegi.origin], PHONE);
@@ -46,7 +46,7 @@ await window.waitForTimeout(2500);
 await window.screenshot({ path: `${folder}/shop.png` });
 await shop.context.close();
 
-// Somebody changes something now and then.
+// Some changes for the audit log.
 const kim = { authorization: `Bearer ${ADMIN}`, "x-operator": "Kim", "content-type": "application/json" };
 const change = (path, method, body) =>
   fetch(`${daegi.internal}/internal/admin/v1/${path}`, { method, headers: kim, body: JSON.stringify(body) });
@@ -56,12 +56,12 @@ await change("waiting-item/concert/policy", "PATCH", { maxActive: 20 });
 await change("waiting-queue/token-count-to-move", "PUT", { tokenCountToMove: 8 });
 await new Promise((later) => setTimeout(later, Math.max(0, PAST_MS - (Date.now() - began))));
 
-await picture("console-lines", "#/", DESK);
-await picture("console-line", "#/line/concert", { viewport: { width: 1280, height: 1180 } });
-await picture("console-dark", "#/line/concert", { ...DESK, colorScheme: "dark" });
-await picture("console-phone", "#/", PHONE);
-await picture("console-phone-line", "#/line/concert", PHONE);
-await picture("console-korean", "#/line/concert", { ...DESK, locale: "ko-KR" });
+await screenshot("console-lines", "#/", DESK);
+await screenshot("console-line", "#/line/concert", { viewport: { width: 1280, height: 1180 } });
+await screenshot("console-dark", "#/line/concert", { ...DESK, colorScheme: "dark" });
+await screenshot("console-phone", "#/", PHONE);
+await screenshot("console-phone-line", "#/line/concert", PHONE);
+await screenshot("console-korean", "#/line/concert", { ...DESK, locale: "ko-KR" });
 
 await browser.close();
 await daegi.end();

@@ -9,12 +9,12 @@ const path = chromiumPath("the console");
 let [browser, daegi] = [];
 let items = 0;
 
-/** An item of a test's own, with people in its line. */
-async function line(people, policy = {}, name = "Friday 8 pm concert") {
+/** Creates an item for one test, with users in its line. */
+async function line(users, policy = {}, name = "Friday 8 pm concert") {
   const item = `item-${++items}`;
   await daegi.stock(item, 1000, name);
   await daegi.policy(item, { graceSeconds: 0, ...policy });
-  await daegi.joinOthers(item, people);
+  await daegi.joinOthers(item, users);
   return item;
 }
 
@@ -22,14 +22,14 @@ const operator = (options) => BrowserSession.open(browser, [daegi.internal], opt
 const figure = (page, id) => async () => Number((await page.locator(`#${id}`).textContent()).replaceAll(",", ""));
 const becomes = async (what, read, wanted) => eventually(what, async () => (await read()) === wanted);
 
-/** The console, signed in as somebody. */
-async function signedIn(person, place = "") {
-  const page = await person.open(`${daegi.internal}/admin/`);
+/** Opens the console and signs in. */
+async function signedIn(session, route = "") {
+  const page = await session.open(`${daegi.internal}/admin/`);
   await page.getByLabel("Admin token").fill(ADMIN);
   await page.getByLabel("Your name").fill("Kim 김");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Sign out" }).waitFor();
-  if (place) await page.goto(`${daegi.internal}/admin/#${place}`);
+  if (route) await page.goto(`${daegi.internal}/admin/#${route}`);
   return page;
 }
 
@@ -42,9 +42,9 @@ describe("the console", { skip: !path }, () => {
     await daegi?.end();
   });
 
-  test("opens for the token only, and forgets it with the session", async () => {
-    const person = await operator();
-    const page = await person.open(`${daegi.internal}/admin`);
+  test("the console needs the token and drops it with the session", async () => {
+    const session = await operator();
+    const page = await session.open(`${daegi.internal}/admin`);
     await page.getByLabel("Admin token").fill("guess");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").filter({ hasText: "not the admin token" }).waitFor();
@@ -61,31 +61,31 @@ describe("the console", { skip: !path }, () => {
     await page.reload();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
     assert.equal(new URL(page.url()).hash, "", "the token does not stay in the address");
-    await person.end();
+    await session.end();
   });
 
-  test("follows the address from the moment it is drawn", async () => {
+  test("the console follows the URL from its first frame", async () => {
     const item = await line(0, {}, "Hamlet");
-    const person = await operator();
-    const goAtOnce = (place) => {
+    const session = await operator();
+    const goImmediately = (route) => {
       const drawn = new MutationObserver(() => {
         if (!document.querySelector("header.top")) return;
         drawn.disconnect();
-        location.hash = place;
+        location.hash = route;
       });
       drawn.observe(document, { childList: true, subtree: true });
     };
-    await person.context.addInitScript(goAtOnce, `/line/${item}`);
-    const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
+    await session.context.addInitScript(goImmediately, `/line/${item}`);
+    const page = await session.open(`${daegi.internal}/admin/#token=${ADMIN}`);
     await page.getByRole("heading", { level: 1, name: "Hamlet" }).waitFor();
-    await person.end();
+    await session.end();
   });
 
-  test("changes the quota, and the line moves", async () => {
+  test("a changed quota moves the line", async () => {
     await daegi.quota(0);
     const item = await line(40, { tokensPerTick: null });
-    const person = await operator();
-    const page = await signedIn(person);
+    const session = await operator();
+    const page = await signedIn(session);
     const row = page.getByRole("row").filter({ hasText: item });
     await row.getByText("Paused").waitFor();
     const quota = page.getByRole("spinbutton", { name: "Let in per tick" });
@@ -103,47 +103,47 @@ describe("the console", { skip: !path }, () => {
     const entry = page.getByRole("row").filter({ hasText: "Kim 김" }).filter({ hasText: "tokenCountToMove 2" });
     await entry.first().waitFor();
     await expectAccessible(page, "the audit log");
-    await person.end();
+    await session.end();
     await daegi.quota(1);
   });
 
-  test("one line: quota, capacity, stock, pause and reset, each seen at once", async () => {
+  test("quota, capacity, stock, pause and reset of a line take effect immediately", async () => {
     const item = await line(30, { tokensPerTick: 0 });
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     const [waiting, inside, stock] = ["waiting", "inside", "stock"].map((id) => figure(page, id));
-    await becomes("everybody waits", waiting, 30);
+    await becomes("all users wait", waiting, 30);
     const set = async (name, value) => {
       await page.getByRole("spinbutton", { name }).fill(value);
       await page.getByRole("spinbutton", { name }).press("Enter");
     };
     await set("At most inside", "5");
     await set("Let in per tick", "3");
-    await becomes("five are inside", inside, 5);
+    await becomes("five users are admitted", inside, 5);
     await becomes("the others wait", waiting, 25);
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).waitFor();
     await set("Stock", "777");
     await becomes("the stock is set", stock, 777);
-    await eventually("people are told, too", async () => (await daegi.line(item)).lineState === "PAUSED");
+    await eventually("the public line is paused", async () => (await daegi.line(item)).lineState === "PAUSED");
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByRole("button", { name: "Pause" }).waitFor();
     await page.getByRole("button", { name: "Reset…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    assert.equal((await daegi.line(item)).waitingCount, 25, "nobody was sent away");
+    assert.equal((await daegi.line(item)).waitingCount, 25, "all users still wait");
     await page.getByRole("button", { name: "Reset…" }).click();
     await page.getByRole("button", { name: "Send 25 people away" }).click();
     await becomes("the line is empty", waiting, 0);
-    assert.equal(await inside(), 5, "who is inside stays");
+    assert.equal(await inside(), 5, "entries stay");
     await page.getByRole("row").filter({ hasText: "reset" }).filter({ hasText: "waitingCount 25" }).waitFor();
     await page.getByRole("list", { name: "Recent events" }).getByText("let in").first().waitFor();
-    await person.end();
+    await session.end();
   });
 
-  test("rules are saved together, and a refusal says why", async () => {
+  test("policy fields are saved together, and a rejection shows its reason", async () => {
     const item = await line(0);
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     const rules = page.getByRole("region", { name: "Rules" });
     await rules.getByLabel("An entry lasts, s").fill("0");
     await rules.getByRole("button", { name: "Save" }).click();
@@ -154,13 +154,13 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("status").filter({ hasText: "Rules saved." }).waitFor();
     const { policy } = await daegi.admin("GET", item);
     assert.deepEqual([policy.passTtlSeconds, policy.onRejoin, policy.graceSeconds], [90, "requeue", 0]);
-    await person.end();
+    await session.end();
   });
 
-  test("what is typed while something is saved is not lost", async () => {
+  test("input typed during a save is kept", async () => {
     const item = await line(0);
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     const rules = page.getByRole("region", { name: "Rules" });
     const [lasts, grace] = ["An entry lasts, s", "Unseen is put aside after, s"].map((name) => rules.getByLabel(name));
     const quota = page.getByRole("spinbutton", { name: "Let in per tick" });
@@ -189,13 +189,13 @@ describe("the console", { skip: !path }, () => {
     await saving(() => quota.press("Enter"), () => quota.fill("4"), "Let in per tick is now 3.");
     assert.equal(await quota.inputValue(), "4");
     assert.equal((await daegi.admin("GET", item)).policy.tokensPerTick, 3);
-    await person.end();
+    await session.end();
   });
 
-  test("the toast says what happened, and a closed line can be opened again from it", async () => {
+  test("the toast shows the result and can reopen a closed line", async () => {
     const item = await line(3, { tokensPerTick: 0 });
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     const toast = (text) => page.getByRole("status").filter({ hasText: text }).waitFor();
     const open = page.getByRole("switch", { name: "The line is open" });
     await open.click();
@@ -209,13 +209,13 @@ describe("the console", { skip: !path }, () => {
     await toast("Paused. 3 people keep waiting.");
     await page.getByRole("button", { name: "Resume" }).click();
     await toast("Resumed. 3 people are waiting.");
-    await person.end();
+    await session.end();
   });
 
-  test("the waiting page looks as the operator wants it to", async () => {
+  test("the waiting page shows the branding of the policy", async () => {
     const item = await line(0);
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     const form = page.getByRole("region", { name: "Waiting page" });
     await form.getByLabel("Name on the page").fill("The Opera");
     await form.getByLabel("Message on the waiting page").fill("Doors open at seven.");
@@ -241,31 +241,31 @@ describe("the console", { skip: !path }, () => {
       const { page } = (await daegi.admin("GET", item)).policy;
       return page.logo === null && page.accent === null && page.title === "The Opera";
     });
-    await person.end();
+    await session.end();
   });
 
-  test("a line is drawn over time, with its past", async () => {
+  test("the charts of a line include its history", async () => {
     const item = await line(60, { tokensPerTick: 1 });
-    const person = await operator();
-    const page = await signedIn(person, `/line/${item}`);
+    const session = await operator();
+    const page = await signedIn(session, `/line/${item}`);
     await page.locator(".chart").nth(5).waitFor();
     const drawn = page.getByRole("img", { name: /^People per second: Joined [\d.]+, Let in [1-9]/ });
     await drawn.waitFor();
     await page.getByRole("button", { name: "30 min" }).click();
     await page.locator(".chart canvas").first().waitFor();
     await expectAccessible(page, "a line");
-    await person.end();
+    await session.end();
   });
 
-  test("creates a line, and finds one of many", async () => {
-    const person = await operator();
-    const page = await signedIn(person);
+  test("a line can be created and found among many", async () => {
+    const session = await operator();
+    const page = await signedIn(session);
     await page.getByRole("button", { name: "New line" }).click();
     await page.getByRole("textbox", { name: "Id" }).fill("opera-1");
     await page.getByRole("textbox", { name: "Name" }).fill("The Opera");
     await page.getByRole("dialog").getByRole("spinbutton").fill("5");
     await page.getByRole("button", { name: "Create" }).click();
-    // Nothing behind a dialog can be typed into.
+    // Inputs behind a dialog cannot be focused.
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("searchbox").fill("opera");
     await page.getByRole("row").filter({ hasText: "The Opera" }).waitFor();
@@ -273,17 +273,17 @@ describe("the console", { skip: !path }, () => {
     await expectAccessible(page, "the lines");
     await page.getByRole("link", { name: "The Opera" }).click();
     await page.getByRole("heading", { level: 1, name: "The Opera" }).waitFor();
-    await person.end();
+    await session.end();
   });
 
-  test("a thousand lines are paged and searched, and the page holds fifty", async () => {
+  test("a thousand lines are searched and paged by fifty", async () => {
     const ids = Array.from({ length: 1000 }, (_, nth) => `many-${String(nth).padStart(4, "0")}`);
     for (let from = 0; from < ids.length; from += 50) {
       await Promise.all(ids.slice(from, from + 50).map((id) => daegi.stock(id, 10, `One of many ${id}`)));
     }
     await daegi.joinOthers("many-0777", 30);
-    const person = await operator();
-    const page = await signedIn(person);
+    const session = await operator();
+    const page = await signedIn(session);
     const rows = page.locator(".lines tbody tr");
     await page.getByText(/^1–50 of 1,0\d\d$/).waitFor();
     assert.equal(await rows.count(), 50);
@@ -293,33 +293,33 @@ describe("the console", { skip: !path }, () => {
     await page.getByRole("searchbox").fill("MANY-0999");
     await eventually("one is found", async () => (await rows.count()) === 1);
     await rows.filter({ hasText: "many-0999" }).waitFor();
-    await person.end();
+    await session.end();
   });
 
-  test("speaks Korean, fits a phone, and can be used in the dark", async () => {
+  test("the console works in Korean, on a phone and in dark mode", async () => {
     const item = await line(3);
     for (const options of [{ locale: "ko-KR" }, { viewport: { width: 390, height: 844 } }, { colorScheme: "dark" }]) {
-      const person = await operator(options);
-      const page = await person.open(`${daegi.internal}/admin/#token=${ADMIN}`);
+      const session = await operator(options);
+      const page = await session.open(`${daegi.internal}/admin/#token=${ADMIN}`);
       if (options.locale) await page.getByRole("button", { name: "로그아웃" }).waitFor();
-      for (const place of ["#/", `#/line/${item}`]) {
-        await page.goto(`${daegi.internal}/admin/${place}`);
+      for (const route of ["#/", `#/line/${item}`]) {
+        await page.goto(`${daegi.internal}/admin/${route}`);
         await page.locator("main .figures").waitFor();
         const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-        assert.ok(!wide, `${place} does not scroll sideways: ${JSON.stringify(options)}`);
-        await expectAccessible(page, `${place} ${JSON.stringify(options)}`);
+        assert.ok(!wide, `${route} does not scroll sideways: ${JSON.stringify(options)}`);
+        await expectAccessible(page, `${route} ${JSON.stringify(options)}`);
       }
-      await person.end();
+      await session.end();
     }
   });
 
-  test("says so while the server is away, and goes on afterwards", async () => {
-    const person = await operator();
-    const page = await signedIn(person);
+  test("the console shows an unavailable server and recovers", async () => {
+    const session = await operator();
+    const page = await signedIn(session);
     await daegi.end();
     await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor();
     await daegi.start();
     await page.getByRole("alert").filter({ hasText: "No answer" }).waitFor({ state: "hidden" });
-    await person.end();
+    await session.end();
   });
 });

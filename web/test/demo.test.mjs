@@ -1,4 +1,4 @@
-// `daegi --demo` in a real browser: somebody buys in the shop, and an operator watches.
+// `daegi --demo` in a real browser: a user buys in the shop, and the console shows it.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -17,15 +17,15 @@ describe("the demo shop", { skip: !path }, () => {
     await daegi?.end();
   });
 
-  test("one click, a line that counts down, a pass, a ticket; and the console sees it all", { timeout: 120_000 }, async () => {
-    const person = await BrowserSession.open(browser, [daegi.origin]);
-    const page = await person.open(`${daegi.origin}/shop`);
+  test("a user joins, is admitted and buys a ticket, and the console shows it", { timeout: 120_000 }, async () => {
+    const session = await BrowserSession.open(browser, [daegi.origin]);
+    const page = await session.open(`${daegi.origin}/shop`);
     await page.locator("#left").filter({ hasText: /^\d+$/ }).waitFor();
     await expectAccessible(page, "the shop");
     await page.getByRole("link", { name: "Buy a ticket" }).click();
     await page.waitForURL(/\/wait\/concert$/);
     await page.locator("#position").filter({ hasText: /\d/ }).waitFor({ state: "attached" });
-    // The line lets in some three people per second, and most of the crowd comes later.
+    // The line admits about three users per second, and most simulated visitors join later.
     await page.waitForURL(/\/shop\/checkout\?pass=/, { timeout: 50_000 });
     await page.getByRole("heading", { name: "Your turn" }).waitFor();
     await expectAccessible(page, "the checkout");
@@ -38,7 +38,7 @@ describe("the demo shop", { skip: !path }, () => {
     await page.reload();
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
     assert.equal(page.url(), order, "a reload buys nothing");
-    await person.end();
+    await session.end();
 
     const operator = await BrowserSession.open(browser, [daegi.internal]);
     const console = await operator.open(`${daegi.internal}/admin/#token=${ADMIN}`);
@@ -49,23 +49,23 @@ describe("the demo shop", { skip: !path }, () => {
     await operator.end();
   });
 
-  test("speaks Korean to whoever reads it best", async () => {
-    const person = await BrowserSession.open(browser, [daegi.origin], { locale: "ko-KR" });
-    const page = await person.open(`${daegi.origin}/shop`);
+  test("a Korean browser gets the shop in Korean", async () => {
+    const session = await BrowserSession.open(browser, [daegi.origin], { locale: "ko-KR" });
+    const page = await session.open(`${daegi.origin}/shop`);
     await page.getByRole("link", { name: "표 사기" }).waitFor();
     await page.locator("#crowd").filter({ hasText: /\d+명이 (다음 표를 )?기다립니다/ }).waitFor();
     await expectAccessible(page, "the shop in Korean");
-    await person.end();
+    await session.end();
   });
 
-  test("nobody gets to the till without a pass", async () => {
-    const person = await BrowserSession.open(browser, [daegi.origin]);
+  test("the checkout rejects requests without a pass", async () => {
+    const session = await BrowserSession.open(browser, [daegi.origin]);
     for (const address of ["/shop/checkout", "/shop/checkout?pass=made-up"]) {
-      const page = await person.open(`${daegi.origin}${address}`);
+      const page = await session.open(`${daegi.origin}${address}`);
       await page.getByRole("heading", { name: "One after the other" }).waitFor();
       await expectAccessible(page, address);
     }
-    await person.end();
+    await session.end();
     const bought = await fetch(`${daegi.origin}/shop/buy?pass=made-up`, { method: "POST", redirect: "manual" });
     assert.equal(bought.status, 401);
   });

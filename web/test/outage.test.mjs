@@ -1,4 +1,4 @@
-// A server that dies while people wait.
+// The server dies or hangs while users wait.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -23,21 +23,21 @@ describe("the waiting page and a server that dies", { skip: !path }, () => {
   });
 
   for (const signal of ["SIGKILL", "SIGTERM"]) {
-    test(`${signal}: that is shown, and the place is the same afterwards`, async (context) => {
+    test(`${signal}: the page shows the outage, and the position is the same afterwards`, async (context) => {
       if (!daegi) return context.skip("no redis-server");
       const item = `concert-${signal.toLowerCase()}`;
       await daegi.stock(item, 100);
       await daegi.joinOthers(item, 2);
-      const person = await BrowserSession.open(browser, [daegi.origin]);
-      const page = await person.open(daegi.page(item));
+      const session = await BrowserSession.open(browser, [daegi.origin]);
+      const page = await session.open(daegi.page(item));
       await expectPosition(page, 3);
       await daegi.end(signal);
       await page.locator("#lost").waitFor({ state: "visible" });
       await daegi.start();
       await page.locator("#lost").waitFor({ state: "hidden" });
       await expectPosition(page, 3);
-      assert.equal((await daegi.line(item)).waitingCount, 3, "nobody took a second place");
-      await person.end();
+      assert.equal((await daegi.line(item)).waitingCount, 3, "no second ticket was issued");
+      await session.end();
     });
   }
 });

@@ -18,8 +18,8 @@ async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, ki
   await daegi.stock(item, 5000, title);
   await daegi.policy(item, { tokensPerTick: 1, maxActive: 1, entryUrl: shop.entryUrl, ...policy });
   await daegi.joinOthers(item, ahead + 1);
-  const person = await BrowserSession.open(browser, [daegi.origin, shop.origin], { ...PHONE, ...options });
-  const page = await person.open(daegi.page(item));
+  const session = await BrowserSession.open(browser, [daegi.origin, shop.origin], { ...PHONE, ...options });
+  const page = await session.open(daegi.page(item));
   if (options.javaScriptEnabled === false) await page.getByRole("button").click();
   else await expectScreen(page, kind === "turn" ? "turn" : "waiting");
   await daegi.joinOthers(item, behind);
@@ -28,10 +28,10 @@ async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, ki
   else await expectScreen(page, kind);
   await page.waitForTimeout(kind === "turn" ? 900 : 6500);
   await page.screenshot({ path: `${folder}/${name}.png` });
-  await person.context.close();
+  await session.context.close();
 }
 
-/** A line that has moved for a while, so that there is a time to tell. */
+/** A line that has admitted for some seconds, so that it has an estimate. */
 const moving = async (item) => {
   await daegi.policy(item, { tokensPerTick: 1, maxActive: 20 });
 };

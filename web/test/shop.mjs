@@ -1,4 +1,4 @@
-// A stand-in for the shop behind the line: takes people in by their pass, checked as a shop would.
+// A stand-in for the shop behind the line: accepts users with a valid pass.
 
 import { createPublicKey, verify } from "node:crypto";
 import { createServer } from "node:http";

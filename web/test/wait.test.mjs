@@ -10,18 +10,18 @@ const path = chromiumPath();
 let [browser, daegi, shop] = [];
 let items = 0;
 
-/** An item of a test's own, with people in its line. */
-async function line(people, policy = {}) {
+/** Creates an item for one test, with users in its line. */
+async function line(users, policy = {}) {
   const item = `item-${++items}`;
   await daegi.stock(item, 1000);
   await daegi.policy(item, { entryUrl: shop.entryUrl, ...policy });
-  await daegi.joinOthers(item, people);
+  await daegi.joinOthers(item, users);
   return item;
 }
 
 const visitor = (options) => BrowserSession.open(browser, [daegi.origin], options);
 const customer = (options) => BrowserSession.open(browser, [daegi.origin, shop.origin], options);
-const told = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
+const expectHeadline = (page, text) => page.getByRole("heading", { level: 1, name: text }).waitFor();
 
 describe("the waiting page", { skip: !path }, () => {
   before(async () => {
@@ -33,10 +33,10 @@ describe("the waiting page", { skip: !path }, () => {
     shop?.end();
   });
 
-  test("joins, counts down and goes to the shop with a pass that verifies", async () => {
+  test("the page joins, counts down and redirects to the shop with a valid pass", async () => {
     const item = await line(6, { tokensPerTick: 1, maxActive: 1 });
-    const person = await customer();
-    const page = await person.open(daegi.page(item));
+    const session = await customer();
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 6);
     assert.match(await page.title(), /^No\. 6 · Friday 8 pm concert$/);
     assert.equal(await page.locator("#ahead").textContent(), "5");
@@ -56,87 +56,87 @@ describe("the waiting page", { skip: !path }, () => {
     await expectScreen(page, "turn");
     const seen = await page.evaluate(() => globalThis.seen);
     for (let next = 1; next < seen.length; next++) {
-      assert.ok(seen[next][0] <= seen[next - 1][0], "nobody overtakes");
+      assert.ok(seen[next][0] <= seen[next - 1][0], "the position never grows");
       assert.ok(seen[next][1] >= seen[next - 1][1], "the bar never runs backwards");
     }
     assert.match(await page.title(), /Your turn/);
-    // The server tells its time in whole seconds, so the page may be one behind.
+    // The server sends whole seconds, so the page may be one second behind.
     assert.match(await page.locator("#countdown").textContent(), /^(10:0[01]|9:\d\d)$/);
     await page.waitForURL(`${shop.origin}/enter?**`);
     const pass = shop.passes.at(-1);
     const claims = await shop.claims(pass, daegi.origin);
     assert.equal(claims.aud, item);
     assert.equal((await daegi.verify(item, pass)).valid, true);
-    await person.end();
+    await session.end();
   });
 
-  test("a reload, a reopened tab and a second tab show the same place", async () => {
+  test("a reload, a reopened tab and a second tab show the same position", async () => {
     const item = await line(3);
-    const person = await visitor();
-    const first = await person.open(daegi.page(item));
+    const session = await visitor();
+    const first = await session.open(daegi.page(item));
     await expectPosition(first, 4);
     const token = () => first.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
     const mine = await token();
     await first.reload();
     await expectPosition(first, 4);
-    const second = await person.open(daegi.page(item));
+    const second = await session.open(daegi.page(item));
     await expectPosition(second, 4);
     await first.close();
-    const third = await person.open(daegi.page(item));
+    const third = await session.open(daegi.page(item));
     await expectPosition(third, 4);
     assert.equal(await second.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`), mine);
-    assert.equal((await daegi.line(item)).waitingCount, 4, "and nobody took a second one");
-    await person.end();
+    assert.equal((await daegi.line(item)).waitingCount, 4, "no second ticket was issued");
+    await session.end();
   });
 
-  test("paused and sold out are told, and the line goes on", async () => {
+  test("the page shows paused and sold out, and continues with the line", async () => {
     const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
     await expectScreen(page, "waiting");
     await daegi.admin("POST", `${item}/pause`);
-    await told(page, "The line is paused");
+    await expectHeadline(page, "The line is paused");
     await expectScreen(page, "still");
     await expectAccessible(page, "a paused line");
     await daegi.stock(item, 0);
-    await told(page, "Sold out");
+    await expectHeadline(page, "Sold out");
     assert.match(await page.locator("#text").textContent(), /You keep your place/);
     await daegi.stock(item, 1000);
     await daegi.admin("POST", `${item}/resume`);
     await expectScreen(page, "waiting");
-    await person.end();
+    await session.end();
   });
 
-  test("who comes to a sold-out line joins by itself when there is more", async () => {
+  test("a page at a sold-out line joins after a restock", async () => {
     const item = await line(0);
     await daegi.stock(item, 0);
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
-    await told(page, "Sold out");
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
+    await expectHeadline(page, "Sold out");
     await expectAccessible(page, "sold out");
     await daegi.stock(item, 5);
     await expectPosition(page, 1);
-    await person.end();
+    await session.end();
   });
 
   test("a page at a closed line does not join again until the line opens", async () => {
     const item = await line(0);
     await daegi.admin("POST", `${item}/manually`, { itemName: "Friday 8 pm concert", remainCount: 5, waitingQueueEnabled: false });
-    const person = await visitor();
+    const session = await visitor();
     const [joins, looks] = [[], []];
-    person.context.on("request", (request) => {
+    session.context.on("request", (request) => {
       if (!request.url().endsWith("/waiting-queue")) return;
       (request.method() === "POST" ? joins : looks).push(request.url());
     });
-    const page = await person.open(daegi.page(item));
-    await told(page, "The line is closed");
+    const page = await session.open(daegi.page(item));
+    await expectHeadline(page, "The line is closed");
     await expectAccessible(page, "a closed line");
     await eventually("the page looks at the line", async () => looks.length >= 2, 30_000);
     assert.equal(joins.length, 1);
     await daegi.stock(item, 5);
     await page.locator("#position").filter({ hasText: /^1$/ }).waitFor({ timeout: 30_000 });
     assert.equal(joins.length, 2);
-    await person.end();
+    await session.end();
   });
 
   for (const [code, status, english, korean] of [
@@ -148,22 +148,22 @@ describe("the waiting page", { skip: !path }, () => {
     test(`${code} is explained in both languages`, async () => {
       const item = await line(0);
       for (const [locale, headline] of [["en-US", english], ["ko-KR", korean]]) {
-        const person = await visitor({ locale });
+        const session = await visitor({ locale });
         const body = JSON.stringify({ code, status, detail: code });
         const refuse = (route) => (route.request().method() === "POST" ? route.fulfill({ status, body, headers: { "retry-after": "5" } }) : route.continue());
-        await person.context.route("**/waiting-queue", refuse);
-        const page = await person.open(daegi.page(item));
-        await told(page, headline);
+        await session.context.route("**/waiting-queue", refuse);
+        const page = await session.open(daegi.page(item));
+        await expectHeadline(page, headline);
         assert.ok(await page.locator("#text").textContent());
-        await person.end();
+        await session.end();
       }
     });
   }
 
-  test("the operator's message is there the whole time, and a change comes within 2 s", async () => {
+  test("the operator's message is always visible, and a change appears within 2 s", async () => {
     const item = await line(1, { page: { message: "Doors open at seven." } });
-    const person = await customer();
-    const page = await person.open(daegi.page(item));
+    const session = await customer();
+    const page = await session.open(daegi.page(item));
     const message = page.locator("#message");
     await expectPosition(page, 2);
     assert.equal(await message.textContent(), "Doors open at seven.");
@@ -177,7 +177,7 @@ describe("the waiting page", { skip: !path }, () => {
     };
     await takes("Doors open at eight.");
     await daegi.admin("POST", `${item}/pause`);
-    await told(page, "The line is paused");
+    await expectHeadline(page, "The line is paused");
     await message.filter({ hasText: "Doors open at eight." }).waitFor();
     await takes("<b>Sorry</b>, a short break.");
     await daegi.policy(item, { page: { message: null } });
@@ -186,36 +186,36 @@ describe("the waiting page", { skip: !path }, () => {
     await daegi.policy(item, { tokensPerTick: 2 });
     await daegi.admin("POST", `${item}/resume`);
     await expectScreen(page, "turn");
-    assert.ok(await message.isVisible(), "also when it is the person's turn");
-    await person.end();
+    assert.ok(await message.isVisible(), "also after the admission");
+    await session.end();
   });
 
-  test("a page that polls gets the operator's message, too", async () => {
+  test("a polling page receives the operator's message", async () => {
     const item = await line(1);
-    const person = await visitor();
-    await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    await session.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 2);
     await daegi.policy(item, { page: { message: "A short break." } });
     await page.locator("#message").filter({ hasText: "A short break." }).waitFor({ timeout: 60_000 });
-    await person.end();
+    await session.end();
   });
 
-  test("eight tabs share one stream, and another tab takes over when the one that has it closes", async () => {
+  test("eight tabs share one stream, and another tab takes over when its tab closes", async () => {
     const item = await line(3);
-    const person = await visitor();
+    const session = await visitor();
     const streams = new Map();
-    person.context.on("request", (request) => {
+    session.context.on("request", (request) => {
       if (request.url().includes("/events")) streams.set(request, request.frame().page());
     });
-    for (const over of ["requestfailed", "requestfinished"]) person.context.on(over, (request) => streams.delete(request));
+    for (const over of ["requestfailed", "requestfinished"]) session.context.on(over, (request) => streams.delete(request));
     const tabs = [];
-    for (let n = 0; n < 8; n++) tabs.push(await person.open(daegi.page(item)));
+    for (let n = 0; n < 8; n++) tabs.push(await session.open(daegi.page(item)));
     for (const tab of tabs) await expectPosition(tab, 4);
     assert.equal(streams.size, 1, "one stream for all of them");
-    assert.equal((await daegi.line(item)).waitingCount, 4, "and one place");
+    assert.equal((await daegi.line(item)).waitingCount, 4, "and one ticket");
     await daegi.admin("POST", `${item}/pause`);
-    for (const tab of tabs) await told(tab, "The line is paused");
+    for (const tab of tabs) await expectHeadline(tab, "The line is paused");
     const [leader] = streams.values();
     await leader.close();
     const others = tabs.filter((tab) => tab !== leader);
@@ -229,14 +229,14 @@ describe("the waiting page", { skip: !path }, () => {
     await daegi.admin("POST", `${item}/reset`);
     for (const tab of others) await expectPosition(tab, 1);
     assert.equal((await daegi.line(item)).waitingCount, 1, "they join once after a reset");
-    await person.end();
+    await session.end();
   });
 
-  test("a tab that leads and does not reply is replaced by the one that is looked at", async () => {
+  test("a visible tab replaces a suspended tab that holds the lock", async () => {
     const item = await line(1);
-    const person = await visitor();
-    // A tab that has the lock, such as one that a phone has suspended.
-    const suspended = await person.open(daegi.page(item));
+    const session = await visitor();
+    // A tab that holds the lock, as one that a phone has suspended.
+    const suspended = await session.open(daegi.page(item));
     await expectPosition(suspended, 2);
     const token = await suspended.evaluate((key) => JSON.parse(localStorage.getItem(key)).token, `daegi:${item}`);
     await suspended.goto(`${daegi.origin}/openapi.json`);
@@ -245,18 +245,18 @@ describe("the waiting page", { skip: !path }, () => {
         held();
         return new Promise(() => {});
       };
-      // Another tab steals it, which rejects.
+      // The request rejects when another tab steals the lock.
       navigator.locks.request(name, { steal: true }, forEver).catch(() => {});
     }), `daegi:follow:${token}`);
-    const page = await person.open(daegi.page(item));
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 2);
-    await person.end();
+    await session.end();
   });
 
-  test("leaving asks first, works by keyboard, and joining again begins at the end", async () => {
+  test("leaving asks for confirmation, works by keyboard, and joining again starts at the end", async () => {
     const item = await line(1);
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 2);
     await page.locator("#leave").focus();
     await page.keyboard.press("Enter");
@@ -266,40 +266,40 @@ describe("the waiting page", { skip: !path }, () => {
     await expectPosition(page, 2);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Leave", exact: true }).click();
-    await told(page, "You left the line");
+    await expectHeadline(page, "You left the line");
     await expectAccessible(page, "an end");
     await daegi.joinOthers(item, 1);
     await page.getByRole("button", { name: "Join again" }).click();
     await expectPosition(page, 3);
-    await person.end();
+    await session.end();
   });
 
-  test("a line that is started anew is joined again, and that is said", async () => {
+  test("after a reset the page joins again and says so", async () => {
     const item = await line(2);
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 3);
     await daegi.admin("POST", `${item}/reset`);
     await expectPosition(page, 1);
     await page.getByText("The line was started anew").waitFor();
-    await person.end();
+    await session.end();
   });
 
-  test("where streams do not get through, polls do", async () => {
+  test("the page polls if streams are blocked", async () => {
     const item = await line(1);
-    const person = await customer();
-    await person.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
-    const page = await person.open(daegi.page(item));
+    const session = await customer();
+    await session.context.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 2);
     await daegi.policy(item, { tokensPerTick: 1 });
     await page.waitForURL(`${shop.origin}/enter?**`);
-    await person.end();
+    await session.end();
   });
 
-  test("whoever comes back from the shop is offered the way, not sent again", async () => {
+  test("a user who returns from the shop gets a link instead of a redirect", async () => {
     const item = await line(0, { tokensPerTick: 1 });
-    const person = await customer();
-    const page = await person.open(daegi.page(item));
+    const session = await customer();
+    const page = await session.open(daegi.page(item));
     await page.waitForURL(`${shop.origin}/enter?**`);
     await page.goto(daegi.page(item));
     await expectScreen(page, "turn");
@@ -308,23 +308,23 @@ describe("the waiting page", { skip: !path }, () => {
     await expectAccessible(page, "the turn");
     await enter.click();
     await page.waitForURL(`${shop.origin}/enter?**`);
-    await person.end();
+    await session.end();
   });
 
-  test("without scripts a person joins, waits and gets in", async () => {
+  test("without scripts a user joins, waits and is admitted", async () => {
     const item = await line(1);
-    const person = await customer({ javaScriptEnabled: false });
-    const page = await person.open(daegi.page(item));
-    await told(page, "Friday 8 pm concert");
+    const session = await customer({ javaScriptEnabled: false });
+    const page = await session.open(daegi.page(item));
+    await expectHeadline(page, "Friday 8 pm concert");
     await page.getByRole("button", { name: "Join the line" }).click();
-    await told(page, "The line is paused");
+    await expectHeadline(page, "The line is paused");
     assert.equal(await page.locator(".still strong").textContent(), "2");
     await page.reload();
     assert.equal(await page.locator(".still strong").textContent(), "2");
     await daegi.policy(item, { tokensPerTick: 2 });
     await page.waitForURL(`${shop.origin}/enter?**`, { timeout: 30_000 });
     assert.equal((await daegi.verify(item, shop.passes.at(-1))).valid, true);
-    await person.end();
+    await session.end();
   });
 
   for (const [locale, headline] of [
@@ -332,34 +332,34 @@ describe("the waiting page", { skip: !path }, () => {
     ["en-GB", "You are in line"],
     ["fr-FR", "You are in line"],
   ]) {
-    test(`a person who reads ${locale} reads "${headline}"`, async () => {
+    test(`a ${locale} browser shows "${headline}"`, async () => {
       const item = await line(1, { tokensPerTick: 1, maxActive: 1 });
       await daegi.joinOthers(item, 1);
-      const person = await visitor({ locale });
-      const page = await person.open(daegi.page(item));
-      await told(page, headline);
+      const session = await visitor({ locale });
+      const page = await session.open(daegi.page(item));
+      await expectHeadline(page, headline);
       assert.equal(await page.locator("html").getAttribute("lang"), locale === "ko-KR" ? "ko" : "en");
-      await person.end();
+      await session.end();
     });
   }
 
   for (const colorScheme of ["light", "dark"]) {
-    test(`a phone shows all of it, in ${colorScheme}`, async () => {
+    test(`the page fits a phone in ${colorScheme} mode`, async () => {
       const item = await line(2);
-      const person = await visitor({ viewport: { width: 390, height: 844 }, colorScheme, isMobile: true });
-      const page = await person.open(daegi.page(item));
+      const session = await visitor({ viewport: { width: 390, height: 844 }, colorScheme, isMobile: true });
+      const page = await session.open(daegi.page(item));
       await expectPosition(page, 3);
       const [wide, high] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
-      assert.ok(wide <= 390 && high <= 844, `${wide} × ${high}: nobody has to scroll`);
+      assert.ok(wide <= 390 && high <= 844, `${wide} × ${high}: the page must not scroll`);
       await expectAccessible(page, `a phone in ${colorScheme}`);
-      await person.end();
+      await session.end();
     });
   }
 
-  test("nothing foreign runs, and a broken line of script cannot be slipped in", async () => {
+  test("the content security policy blocks foreign and inline scripts", async () => {
     const item = await line(0);
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 1);
     const ran = await page.evaluate(() => {
       const script = document.createElement("script");
@@ -368,32 +368,32 @@ describe("the waiting page", { skip: !path }, () => {
       return globalThis.foreign === true;
     });
     assert.equal(ran, false, "inline scripts are refused");
-    assert.equal(person.errors.length, 1, "and only that one was");
-    person.errors = [];
-    await person.end();
+    assert.equal(session.errors.length, 1, "only that one was blocked");
+    session.errors = [];
+    await session.end();
   });
 
-  test("what the page says aloud is little", async () => {
+  test("the page makes few announcements to screen readers", async () => {
     const item = await line(8);
-    const person = await visitor();
-    const page = await person.open(daegi.page(item));
+    const session = await visitor();
+    const page = await session.open(daegi.page(item));
     await expectPosition(page, 9);
     await page.evaluate(() => {
-      globalThis.said = 0;
-      new MutationObserver(() => globalThis.said++).observe(document.getElementById("said"), { childList: true });
+      globalThis.announcements = 0;
+      new MutationObserver(() => globalThis.announcements++).observe(document.getElementById("said"), { childList: true });
     });
     await daegi.policy(item, { tokensPerTick: 1, maxActive: 6 });
     await expectPosition(page, 3);
-    const said = await page.evaluate(() => globalThis.said);
-    assert.ok(said <= 2, `${said} announcements for six places`);
-    await person.end();
+    const announcements = await page.evaluate(() => globalThis.announcements);
+    assert.ok(announcements <= 2, `${announcements} announcements for six positions`);
+    await session.end();
   });
 
-  test("an address that nobody knows is told kindly", async () => {
-    const person = await visitor();
-    const page = await person.open(daegi.page("nothing"));
-    await told(page, "Nothing to wait for");
+  test("an unknown item shows an explanation", async () => {
+    const session = await visitor();
+    const page = await session.open(daegi.page("nothing"));
+    await expectHeadline(page, "Nothing to wait for");
     await expectAccessible(page, "an unknown item");
-    await person.end();
+    await session.end();
   });
 });

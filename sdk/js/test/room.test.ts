@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ProblemError } from "../src/index.js";
 import { json, problem, room, ticket } from "./server.js";
 
-test("joining names the person and returns the ticket", async (context) => {
+test("a join sends the user id and returns the ticket", async (context) => {
   const line = await room(context, (request, response) => {
     assert.equal(request.method, "POST");
     assert.equal(request.url, "/api/v1/item/concert/waiting-queue");
@@ -12,7 +12,7 @@ test("joining names the person and returns the ticket", async (context) => {
   assert.equal((await line.join("lee")).userId, "lee");
 });
 
-test("a token is never part of an address", async (context) => {
+test("a token is never part of a URL", async (context) => {
   const asked: string[] = [];
   const line = await room(context, (request, response) => {
     asked.push(`${request.method} ${request.url} ${request.headers.authorization}`);
@@ -25,7 +25,7 @@ test("a token is never part of an address", async (context) => {
   assert.deepEqual(asked, [`GET ${me}?waitMs=20 Bearer secret`, `DELETE ${me} Bearer secret`]);
 });
 
-test("a refusal is a problem with its code", async (context) => {
+test("a refused join is a ProblemError with its code", async (context) => {
   const line = await room(context, (_, response) => problem(response, 409, "SOLD_OUT"));
   await assert.rejects(line.join("kim"), (error) => {
     assert.ok(error instanceof ProblemError);
@@ -34,7 +34,7 @@ test("a refusal is a problem with its code", async (context) => {
   });
 });
 
-test("trouble that is no problem of ours still says when to come back", async (context) => {
+test("an error without a problem body still has a retry delay", async (context) => {
   const line = await room(context, (_, response) => {
     response.writeHead(502, { "retry-after": "2" }).end("<html>bad gateway");
   });
@@ -44,7 +44,7 @@ test("trouble that is no problem of ours still says when to come back", async (c
   });
 });
 
-test("time is the server's", async (context) => {
+test("times are relative to the server's clock", async (context) => {
   const line = await room(context, (_, response) => {
     response.setHeader("date", "Fri, 01 Jan 2100 00:00:00 GMT");
     json(response, {});

@@ -1,4 +1,4 @@
-// A waiting room in a few lines, so that each test says what the server does.
+// A scripted waiting-room server for tests.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -7,7 +7,7 @@ function parser(): [EventParser, StreamState] {
   return [new EventParser(state), state];
 }
 
-test("events come out whole, however they are cut", () => {
+test("events are parsed whole across any chunk boundaries", () => {
   const text = ": hello\n\nid: 7\nevent: ticket\ndata: {\"a\":\ndata: 1}\n\nretry: 40\r\n\r\ndata:x\r\n\r\n";
   const expected = [
     { name: "ticket", data: '{"a":\n1}' },
@@ -22,7 +22,7 @@ test("events come out whole, however they are cut", () => {
   }
 });
 
-test("comments and unfinished events are nothing", () => {
+test("comments and unfinished events are ignored", () => {
   const [events, state] = parser();
   assert.deepEqual(events.push(": beat\n\nid: 3\nevent: ticket\n\nretry: soon\n\ndata: 1"), []);
   assert.deepEqual(state, { lastEventId: "3", retryMs: null });

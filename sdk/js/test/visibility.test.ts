@@ -20,7 +20,7 @@ const polling = (polled: (wait: number) => object) => (request: { url?: string }
   json(response, polled(Number(new URL(request.url ?? "", "http://x").searchParams.get("waitMs") ?? 0)));
 };
 
-test("a hidden tab lets polls be held back instead of trusting timers", async (context) => {
+test("a hidden tab uses long polls instead of timers", async (context) => {
   const waits: number[] = [];
   const line: WaitingRoom = await room(
     context,
@@ -36,7 +36,7 @@ test("a hidden tab lets polls be held back instead of trusting timers", async (c
   page.turn("visible");
 });
 
-test("a tab that is shown again asks at once", async (context) => {
+test("a tab that becomes visible polls immediately", async (context) => {
   let polls = 0;
   const line: WaitingRoom = await room(
     context,
@@ -48,7 +48,7 @@ test("a tab that is shown again asks at once", async (context) => {
   assert.equal(polls, 2);
 });
 
-test("a held poll that is answered immediately with nothing new is not repeated immediately", async (context) => {
+test("a long poll that returns early without a change is not repeated immediately", async (context) => {
   const times: number[] = [];
   page.turn("hidden");
   const line: WaitingRoom = await room(

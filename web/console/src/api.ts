@@ -27,7 +27,7 @@ export interface Consumer {
   lag: Record<string, number | null>;
 }
 
-export interface LineEvent {
+export interface RecentEvent {
   at: string;
   itemId: string;
   userId: string;
@@ -43,14 +43,14 @@ export interface Overview {
   storeMemory?: { usedBytes: number; limitBytes: number; full: boolean } | null;
   schedulers: Scheduler[];
   consumers: Consumer[];
-  events: LineEvent[];
+  events: RecentEvent[];
   totals: { lines: number; open: number; waiting: number; entered: number; admittedPerSecond: number };
   matching: number;
   lines: LineView[];
 }
 
 /** The branding of an item's waiting page. */
-export interface Look {
+export interface Branding {
   title: string | null;
   message: string | null;
   accent: string | null;
@@ -68,7 +68,7 @@ export interface Policy {
   missedKeepSeconds: number;
   onRejoin: string;
   entryUrl: string | null;
-  page: Look;
+  page: Branding;
 }
 
 export interface Item {
@@ -86,13 +86,13 @@ export interface Item {
 export const FIGURES = ["waiting", "entered", "frontier", "tail", "joined", "admitted", "completed", "expired", "left", "abandoned"] as const;
 export type Figures = Record<(typeof FIGURES)[number], number>;
 
-export interface LineNow {
+export interface LineDetail {
   at: string;
   item: Item;
   people: Figures & { returning: number; missed: number };
   admittedPerSecond: number | null;
   etaSeconds: number | null;
-  events: LineEvent[];
+  events: RecentEvent[];
 }
 
 export type LineHistory = Record<(typeof FIGURES)[number] | "at", number[]> & { replica: string };

@@ -1,6 +1,6 @@
 // A line over time: the server's history, extended by each poll.
 
-import { FIGURES, type Figures, type LineHistory, type LineNow } from "./api.js";
+import { FIGURES, type Figures, type LineHistory, type LineDetail } from "./api.js";
 
 /** A line at one time, in Unix milliseconds. */
 export type Point = Figures & { at: number };
@@ -25,7 +25,7 @@ export function fromHistory(history: LineHistory): Point[] {
   });
 }
 
-export function fromLine({ at, people }: LineNow): Point {
+export function fromLine({ at, people }: LineDetail): Point {
   const figures = FIGURES.map((figure) => [figure, people[figure]]);
   return { at: Date.parse(at), ...(Object.fromEntries(figures) as Figures) };
 }

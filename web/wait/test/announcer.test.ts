@@ -10,20 +10,20 @@ const at = (position: number, headline = "In line"): Screen => ({
   place: { position, ahead: 0, behind: 0, eta: "Soon" },
 });
 
-test("changes are said at once, storage only when much has changed", () => {
-  const [said, time] = [[] as string[], { now: 0 }];
-  const announcer = new Announcer((text) => said.push(text), "StoredTicket", () => time.now);
+test("state changes are announced immediately, positions only after much progress", () => {
+  const [announced, time] = [[] as string[], { now: 0 }];
+  const announcer = new Announcer((text) => announced.push(text), "StoredTicket", () => time.now);
   const show = (screen: Screen, after: number) => {
     time.now += after;
     announcer.show(screen);
   };
   show(at(1000), 0);
   for (let position = 999; position > 500; position--) show(at(position), 1000);
-  assert.equal(said.length, 1, "half the way is not behind us yet");
+  assert.equal(announced.length, 1, "less than half of the way is done");
   show(at(500), 1000);
   show(at(100), 1000);
-  assert.deepEqual(said.slice(1), ["StoredTicket: 500. Soon"], "not twice within half a minute");
+  assert.deepEqual(announced.slice(1), ["StoredTicket: 500. Soon"], "not twice within half a minute");
   show(at(100), 30_000);
   show(at(100, "Paused"), 1);
-  assert.deepEqual(said.slice(2), ["StoredTicket: 100. Soon", "Paused. StoredTicket: 100. Soon"]);
+  assert.deepEqual(announced.slice(2), ["StoredTicket: 100. Soon", "Paused. StoredTicket: 100. Soon"]);
 });

@@ -22,13 +22,13 @@ const TICKET: Ticket = {
   entryUrl: null,
 };
 
-test("somebody who waits sees where, and for how long", () => {
+test("a waiting user sees position and estimate", () => {
   const screen = screenFor(TICKET, messages);
   assert.equal(screen.kind, "waiting");
   assert.deepEqual(screen.place, { position: 4, ahead: 3, behind: 6, eta: "3–5 minutes" });
 });
 
-test("a line that stands still says why, and keeps the place", () => {
+test("a stopped line shows the reason and keeps the position", () => {
   for (const [lineState, headline] of [
     ["PAUSED", "The line is paused"],
     ["SOLD_OUT", "Sold out"],
@@ -42,14 +42,14 @@ test("a line that stands still says why, and keeps the place", () => {
   }
 });
 
-test("every end has its own words", () => {
+test("every end reason has its own text", () => {
   const ends = ["EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"] as const;
   const scenes = ends.map((status) => screenFor({ ...TICKET, status, position: 0 }, messages));
   assert.ok(scenes.every(({ kind }) => kind === "ended"));
   assert.equal(new Set(scenes.map(({ headline }) => headline)).size, ends.length);
 });
 
-test("whoever cannot join is told why", () => {
+test("a refused join shows the reason", () => {
   for (const [code, status, headline] of [
     ["SOLD_OUT", 409, "Sold out"],
     ["QUEUE_DISABLED", 409, "The line is closed"],
@@ -68,7 +68,7 @@ test("whoever cannot join is told why", () => {
   assert.equal(joinErrorScreen("ITEM_NOT_FOUND", 404, messages).kind, "missing");
 });
 
-test("times are told in messages, as the server tells them", () => {
+test("durations are formatted as the server formats them", () => {
   const eta = (p50: number, p90: number) => formatEta(messages, { p50, p90 });
   assert.equal(eta(10, 40), "Less than a minute");
   assert.equal(eta(50, 60), "About a minute");

@@ -10,10 +10,10 @@ function store() {
   };
 }
 
-let people = 0;
-const newUser = () => `person-${++people}`;
+let users = 0;
+const newUser = () => `user-${++users}`;
 
-test("a reload finds person, ticket and progress again", () => {
+test("user, ticket and progress survive a reload", () => {
   const kept = store();
   const first = new TicketStorage("concert", kept, newUser);
   first.keep("t");
@@ -26,18 +26,18 @@ test("a reload finds person, ticket and progress again", () => {
   assert.notEqual(new TicketStorage("other", kept, newUser).current.userId, first.current.userId);
 });
 
-test("progress never runs backwards, and a new ticket begins anew", () => {
+test("progress never decreases, and a new ticket starts at zero", () => {
   const storage = new TicketStorage("concert", store(), newUser);
   storage.keep("t");
   storage.progress(10);
   assert.ok(storage.progress(4) > 0.6);
-  assert.ok(storage.progress(8) > 0.6, "people came back ahead of this one");
+  assert.ok(storage.progress(8) > 0.6, "returning tickets are ahead of this one");
   assert.equal(storage.progress(1), 1);
   storage.keep("another");
   assert.equal(storage.progress(10), 0);
 });
 
-test("a storage that is forbidden, full or wrong is no end", () => {
+test("a forbidden, full or corrupt storage does not break the page", () => {
   const broken = {
     getItem: () => "not json",
     setItem: () => {

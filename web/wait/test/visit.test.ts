@@ -9,8 +9,8 @@ import type { Messages } from "../src/i18n.js";
 const messages = JSON.parse(readFileSync("i18n/en.json", "utf8")) as Messages;
 const refused = (code: string, status: number, retryAfterMs: number | null = null) => new ProblemError(code, status, code, retryAfterMs);
 
-/** A person at a line whose answers a test decides, with a clock of its own. */
-function person(context: TestContext, join: () => Ticket, state: () => LineState) {
+/** A visit to a line with scripted responses and a simulated clock. */
+function scriptedVisit(context: TestContext, join: () => Ticket, state: () => LineState) {
   mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   context.after(() => mock.timers.reset());
   const [joins, looks, headlines, operatorMessages] = [[] as number[], [] as number[], [] as string[], [] as unknown[]];
@@ -47,9 +47,9 @@ function person(context: TestContext, join: () => Ticket, state: () => LineState
 
 const ticket = () => ({ token: "t", status: "WAITING", position: 1, waitingCount: 1, lineState: "OPEN", etaSeconds: null }) as Ticket;
 
-test("a page at a closed line joins once, then looks rarely, and joins when the line opens", async (context) => {
+test("a page at a closed line joins once, then polls rarely, and joins when the line opens", async (context) => {
   let state: LineState = "DISABLED";
-  const { visit, pass, joins, looks, headlines, operatorMessages } = person(
+  const { visit, pass, joins, looks, headlines, operatorMessages } = scriptedVisit(
     context,
     () => {
       if (state === "DISABLED") throw refused("QUEUE_DISABLED", 409);
@@ -72,22 +72,22 @@ test("a page at a closed line joins once, then looks rarely, and joins when the 
   assert.equal(headlines.at(-1), "You are next");
 });
 
-test("a line that refuses although it says it is open gets one join per 30 s", async (context) => {
+test("an open line that refuses joins gets one join per 30 s", async (context) => {
   const closed = () => {
     throw refused("QUEUE_DISABLED", 409);
   };
-  const { visit, pass, joins } = person(context, closed, () => "OPEN");
+  const { visit, pass, joins } = scriptedVisit(context, closed, () => "OPEN");
   await visit.begin();
   await pass(600);
   const gaps = joins.slice(2).map((join, n) => join - (joins[n + 1] ?? 0));
   assert.ok(gaps.length > 5 && gaps.every((gap) => gap >= 30_000), gaps.join(" "));
 });
 
-test("a full line is tried again later and later, and not before the server says", async (context) => {
+test("joins at a full line back off and respect Retry-After", async (context) => {
   const full = () => {
     throw refused("LINE_FULL", 429, 20_000);
   };
-  const { visit, pass, joins, headlines } = person(context, full, () => "OPEN");
+  const { visit, pass, joins, headlines } = scriptedVisit(context, full, () => "OPEN");
   await visit.begin();
   await pass(600);
   const gaps = joins.slice(1).map((join, n) => join - (joins[n] ?? 0));
@@ -95,11 +95,11 @@ test("a full line is tried again later and later, and not before the server says
   assert.equal(headlines.at(-1), "The line is full");
 });
 
-test("an item that does not exist is not asked for again", async (context) => {
+test("a missing item is not requested again", async (context) => {
   const missing = () => {
     throw refused("ITEM_NOT_FOUND", 404);
   };
-  const { visit, pass, joins, looks } = person(context, missing, () => "OPEN");
+  const { visit, pass, joins, looks } = scriptedVisit(context, missing, () => "OPEN");
   await visit.begin();
   await pass(600);
   assert.deepEqual([joins.length, looks.length], [1, 0]);

@@ -69,10 +69,10 @@ for (const name of ["Express", "Fastify"]) {
     fetch(shops[name].url + path, { method, headers, redirect: "manual" });
 
   test(`${name}: browsers without a pass are redirected to the waiting page, other clients get a problem`, async () => {
-    const person = await ask("/checkout", { accept: "text/html" });
-    assert.equal(person.status, 303);
-    assert.equal(person.headers.get("location"), `${daegi.origin}/wait/concert`);
-    assert.equal((await fetch(person.headers.get("location"))).status, 200, "the page is there");
+    const browser = await ask("/checkout", { accept: "text/html" });
+    assert.equal(browser.status, 303);
+    assert.equal(browser.headers.get("location"), `${daegi.origin}/wait/concert`);
+    assert.equal((await fetch(browser.headers.get("location"))).status, 200, "the page is there");
     const program = await ask("/checkout", { accept: "application/json" });
     assert.equal(program.status, 401);
     assert.equal(program.headers.get("content-type"), "application/problem+json");

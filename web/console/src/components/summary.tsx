@@ -1,7 +1,7 @@
 // Summary parts: figures, states, processes, events.
 
 import type { ComponentChildren } from "preact";
-import type { LineEvent, LineState, Overview } from "../api.js";
+import type { RecentEvent, LineState, Overview } from "../api.js";
 import { clock, count, shortName } from "../format.js";
 import { t, tEnum } from "../i18n.js";
 
@@ -56,7 +56,7 @@ export function Processes({ overview }: { overview: Overview }) {
   );
 }
 
-export function Events({ events, ofLine = false }: { events: LineEvent[]; ofLine?: boolean }) {
+export function Events({ events, ofLine = false }: { events: RecentEvent[]; ofLine?: boolean }) {
   return (
     <section class="card" aria-labelledby="events">
       <h2 id="events">{t("events")}</h2>

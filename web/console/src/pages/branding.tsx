@@ -1,7 +1,7 @@
 // What the waiting page shows of an item's own.
 
 import { useId, useState } from "preact/hooks";
-import type { Look } from "../api.js";
+import type { Branding } from "../api.js";
 import { Labelled } from "../components/labelled.js";
 import { useDraft } from "../components/draft.js";
 import { t } from "../i18n.js";
@@ -13,8 +13,8 @@ const PICTURES = "image/png,image/webp,image/jpeg,image/svg+xml";
 const ACCENT = "#2f6152";
 
 /** What is typed is kept until it is saved. All of it is sent: the server merges it field by field. */
-export function BrandingForm({ look, save }: { look: Look; save: (look: Look) => Promise<boolean> }) {
-  const { typed, changed, change, saved } = useDraft<Look>();
+export function BrandingForm({ look, save }: { look: Branding; save: (look: Branding) => Promise<boolean> }) {
+  const { typed, changed, change, saved } = useDraft<Branding>();
   const id = useId();
   const shown = { ...look, ...typed };
   return (

@@ -1,7 +1,7 @@
 // A line over time. The server provides the history before the page was opened; then every poll adds a point.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Figures, type LineHistory, type LineNow, linePath } from "../api.js";
+import { type Figures, type LineHistory, type LineDetail, linePath } from "../api.js";
 import { Chart, type Series } from "../chart.js";
 import { count, rate, percent } from "../format.js";
 import { append, conversions, type Drawn, levels, MINUTE, fromHistory, type Point, fromLine, speed, times } from "../series.js";
@@ -48,7 +48,7 @@ const CHARTS: ChartSpec[] = [
   },
 ];
 
-export function Charts({ watch, line }: PageProps & { line: LineNow }) {
+export function Charts({ watch, line }: PageProps & { line: LineDetail }) {
   const [minutes, setMinutes] = useState(5);
   const points = usePoints(watch, line);
   return (
@@ -77,7 +77,7 @@ function ChartPanel({ spec, points, span }: { spec: ChartSpec; points: Point[]; 
   return <Chart title={t(spec.title)} series={spec.series} data={data} span={span} show={spec.show} empty={t("noHistory")} />;
 }
 
-function usePoints({ api }: PageProps["watch"], line: LineNow): Point[] {
+function usePoints({ api }: PageProps["watch"], line: LineDetail): Point[] {
   const id = line.item.itemId;
   const [points, setPoints] = useState<Point[]>([]);
   const last = useRef(0);

@@ -1,7 +1,7 @@
 // One line: current figures, history and controls.
 
 import { useState } from "preact/hooks";
-import { type Change, type LineNow, linePath, type Overview } from "../api.js";
+import { type Change, type LineDetail, linePath, type Overview } from "../api.js";
 import { count, rate, percent, duration } from "../format.js";
 import { Changes } from "../components/changes.js";
 import { type Action, Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
@@ -15,7 +15,7 @@ import { ConnectionLost, type PageProps } from "./page.js";
 import { PolicyForm } from "./policy.js";
 
 export function Line({ watch, id }: PageProps & { id: string }) {
-  const line = usePoll<LineNow>(watch, linePath(id, "line"));
+  const line = usePoll<LineDetail>(watch, linePath(id, "line"));
   const changes = usePoll<{ entries: Change[] }>(watch, `/audit?itemId=${encodeURIComponent(id)}&limit=20`, 3000);
   const room = usePoll<Overview>(watch, "/overview?limit=0", 3000);
   const [act, message] = useActions(() => {
@@ -55,7 +55,7 @@ export function Line({ watch, id }: PageProps & { id: string }) {
 }
 
 interface PartProps extends PageProps {
-  line: LineNow;
+  line: LineDetail;
   act: Action;
 }
 
@@ -102,7 +102,7 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineNow }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineDetail }) {
   const aside = [
     people.returning > 0 && t("returning", { n: count(people.returning) }),
     people.missed > 0 && t("missed", { n: count(people.missed) }),

@@ -80,7 +80,7 @@ public class ShopApp {
 
         @GetMapping("/open")
         String open() {
-            return "for everybody";
+            return "open to all";
         }
     }
 }
