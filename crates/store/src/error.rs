@@ -39,7 +39,7 @@ pub enum Error {
         given: u16,
     },
     /// The store holds data that this version does not write.
-    #[error("the store holds something unexpected: {0}")]
+    #[error("unreadable data in the store: {0}")]
     Corrupt(Arc<str>),
     /// Another leader's term has begun; nothing was changed.
     #[error("epoch {0} does not lead any more")]

@@ -37,7 +37,7 @@ pub enum Error {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The `user-id` header names another user than the token.
-    #[error("the token belongs to another person than the user-id header says")]
+    #[error("the token belongs to another user than the user-id header names")]
     OtherUser,
     /// There is no such item.
     #[error("there is no such item")]
@@ -76,13 +76,13 @@ pub enum Error {
     #[error("the store did not reply in time")]
     StoreTimeout,
     /// The pod has queued its maximum of requests.
-    #[error("too many requests at once")]
+    #[error("this pod is overloaded, retry after Retry-After")]
     Overloaded,
     /// A newer connection of the same ticket replaced this one.
     #[error("the ticket has too many connections, a newer one replaced this one: poll instead")]
     Superseded,
     /// The pod has reached its maximum of streams.
-    #[error("too many people listen here at once, poll instead")]
+    #[error("this pod has reached its maximum number of streams, poll instead")]
     TooManyStreams,
 }
 

@@ -121,10 +121,12 @@ fn fast_join(
 fn resolve_user(header: Option<UserId>, body: Option<UserId>) -> Result<UserId> {
     match (header, body) {
         (Some(header), Some(body)) if header != body => {
-            Err(Error::invalid("the user-id header and userId name different people"))
+            Err(Error::invalid("the user-id header and userId name different users"))
         }
         (Some(user), _) | (None, Some(user)) => Ok(user),
-        (None, None) => Err(Error::invalid("who joins? Give a user-id header or userId")),
+        (None, None) => {
+            Err(Error::invalid("the user id is missing: send a user-id header or userId"))
+        }
     }
 }
 

@@ -266,7 +266,7 @@ async fn a_reserved_line_is_kept_for_a_minute_and_then_purged() {
     let mut harness = SchedulerHarness::open(5).await;
     let id = ItemId::reserved("warm-up");
     harness.put(id.as_str(), 100, "{}").await;
-    harness.join(id.as_str(), &["nobody"]).await;
+    harness.join(id.as_str(), &["absent"]).await;
     let report = harness.tick().await;
     assert_eq!((report.admitted, report.lines.len(), report.purged), (0, 0, 0));
     harness.pass(59);
