@@ -1,4 +1,4 @@
-// Keeps the figures of a page that somebody looks at true. The page works without it.
+// Refreshes the figures of a visible page. The page works without it.
 
 const { item, crowd: words } = document.documentElement.dataset;
 const [many, one, manyForMore, oneForMore] = words.split("|");
