@@ -47,8 +47,8 @@ soak: deps ## constant load without faults; memory and keys must not grow: MINUT
 
 bench: ## cold start, polls, joins, admissions and open connections against a baseline handler: a table, JSON and SVG in docs/bench
 	@infra/tools/redis.sh
-	@infra/tools/packages.sh wrk wrk "the bench has no load generator"
-	@infra/tools/packages.sh valgrind valgrind "instructions of scripts are not counted"
+	@infra/tools/apt.sh wrk wrk "the bench has no load generator"
+	@infra/tools/apt.sh valgrind valgrind "instructions of scripts are not counted"
 	cargo build --release --locked -p daegi-bench -p daegi-api
 	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench api --json docs/bench/api.json --svg docs/bench/api.svg $(BENCH_ARGS)
 
@@ -61,15 +61,15 @@ bench-kafka: deps ## the rate of the relay with a real broker
 	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
 manifests: ## render infra/k8s after a change of the chart
-	@infra/tools/ship.sh
-	cd infra/check && PATH=$$PATH:../../target/ship/bin go test -run Manifests -update .
+	@infra/tools/infra-deps.sh
+	cd infra/tests && PATH=$$PATH:../../target/ship/bin go test -run Manifests -update .
 
 docs: ## generate docs/CONFIGURATION.md after a change of the options
 	cargo build --locked -p daegi -p daegi-api
-	cd infra/check && BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -run Configuration ./docs -update
+	cd infra/tests && BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -run Configuration ./docs -update
 
 images: ## run the commands of each Dockerfile stage without Docker in a clean directory: PROFILE=dev is faster
-	infra/docker/rehearse.sh
+	infra/docker/dry-run.sh
 
 web: ## bundle the waiting page and the console after a change in web/ or sdk/
 	@infra/tools/node.sh
@@ -92,7 +92,7 @@ deps: ## install what the tests need besides cargo
 	@infra/kafka/tools.sh
 	@infra/tools/node.sh
 	@infra/tools/browser.sh
-	@infra/tools/ship.sh
+	@infra/tools/infra-deps.sh
 
 # Former names, kept for one release.
 page: web

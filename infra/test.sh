@@ -17,7 +17,7 @@ if have go "chart, manifests, compose and docs are"; then
   BINARIES=$(realpath "${CARGO_TARGET_DIR:-target}/debug")
   export BINARIES
   log=$(mktemp)
-  (cd infra/check && go test -count=1 -v ./... >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
+  (cd infra/tests && go test -count=1 -v ./... >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
   passed=$((passed + $(grep -c '^--- PASS' "$log")))
   rm -f "$log"
 fi

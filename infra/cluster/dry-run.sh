@@ -20,7 +20,7 @@ if [ -e "/run/netns/$NETNS" ]; then echo "A CLUSTER TEST IS RUNNING: no API serv
 rendered=$(mktemp -d)
 trap 'rm -rf "$rendered"; stop_cluster' EXIT
 start_apiserver
-# What belongs to the Prometheus operator is unknown to a bare API server; infra/check decodes it with the operator's types.
+# What belongs to the Prometheus operator is unknown to a bare API server; infra/tests decodes it with the operator's types.
 without_operator() { awk 'BEGIN {RS = "---\n"; ORS = ""} !/apiVersion: monitoring.coreos.com/ {print "---\n" $0}'; }
 cp infra/k8s/daegi.yaml "$rendered/manifests.yaml"
 "$BIN/kubectl" kustomize infra/k8s >"$rendered/kustomization.yaml"

@@ -6,7 +6,7 @@
 #   KIND=name              uses this kind cluster instead of one of its own (the workflow does)
 #   KEEP=1                 leaves the cluster up
 # The cluster has one node in a network namespace of its own. It has no network plugin that enforces NetworkPolicies: the API
-# server accepts them and infra/check tests what they mean.
+# server accepts them and infra/tests tests what they mean.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=infra/containers/env.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# skeleton.sh DIR: copies every manifest into DIR, with empty sources, so that cargo can build all dependencies and nothing else.
+# cargo-skeleton.sh DIR: copies every manifest into DIR, with empty sources, so that cargo can build all dependencies and nothing else.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# packages.sh COMMAND PACKAGE WHAT: installs a missing command from the system's packages if possible.
+# apt.sh COMMAND PACKAGE WHAT: installs a missing command from the system's packages if possible.
 # WHAT names the skipped tests; with CI=true a missing command is a failure.
 set -euo pipefail
 command=$1 package=$2 what=$3

@@ -1,6 +1,6 @@
-// Package check tests the chart, the manifests and the compose file without a cluster and without Docker: helm's packages render,
+// Package tests checks the chart, the manifests and the compose file without a cluster and without Docker: helm's packages render,
 // and the types of Kubernetes and compose decode strictly.
-package check
+package tests
 
 import (
 	"flag"

