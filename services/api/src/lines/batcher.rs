@@ -176,6 +176,7 @@ fn deduplicate(tickets: Vec<Ticket>) -> Deduplicated {
 mod tests {
     use std::sync::Mutex;
 
+    use daegi_domain::{ItemId, Number};
     use futures_util::future::join_all;
     use tokio::sync::Semaphore;
 
@@ -254,7 +255,10 @@ mod tests {
 
     #[test]
     fn a_ticket_that_is_requested_twice_is_resolved_once() {
-        let ticket = |user: &str, number| (UserId::parse(user).unwrap(), Number(number));
+        let item = ItemId::parse("concert").unwrap();
+        let ticket = |user: &str, number| {
+            Ticket::new(item.clone(), UserId::parse(user).unwrap(), Number(number))
+        };
         let (kim, lee) = (ticket("kim", 1), ticket("lee", 2));
         let other = ticket("kim", 3);
         let tickets = vec![kim.clone(), lee.clone(), kim.clone(), other.clone(), lee.clone()];

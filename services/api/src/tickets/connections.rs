@@ -149,7 +149,7 @@ mod tests {
 
     fn ticket(number: u64) -> Ticket {
         let (item, user) = (ItemId::parse("a").unwrap(), UserId::parse("kim").unwrap());
-        Ticket { item, user, number: Number(number) }
+        Ticket::new(item, user, Number(number))
     }
 
     #[test]
