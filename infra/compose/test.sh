@@ -16,8 +16,10 @@ token=admin-token-for-trying-out
 FLEET=(api-1 api-2 scheduler-1 scheduler-2 consumer)
 
 cleanup() {
+  local code=$?
   docker compose down --volumes --timeout 20 >/dev/null 2>&1 || true
-  stop_engine
+  stop_engine || code=1
+  exit $code
 }
 trap cleanup EXIT
 compose() { docker compose --progress quiet "$@"; }
