@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 version=$1
 
-for image in daegi-api daegi-scheduler daegi-consumer daegi; do
+for image in daegi-api daegi-scheduler daegi-consumer daegi-product-service daegi-order-service daegi; do
   name=${REGISTRY:?}/$image
   docker buildx imagetools create -t "$name:$version" "$name:$version-amd64" "$name:$version-arm64"
   digest=$(docker buildx imagetools inspect "$name:$version" --format '{{.Manifest.Digest}}')
