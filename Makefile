@@ -42,15 +42,15 @@ chaos-mutants: deps ## applies each patch of tools/chaos/mutants and fails unles
 	tools/chaos/mutants/run.sh $(or $(MUTANTS),$(BUGS))
 
 soak: deps ## constant load without faults; memory and keys must not grow: MINUTES=10 RATE=2000 (requests per second)
-	cargo build --release --locked $(CHAOS_BINARIES)
-	$(or $(CARGO_TARGET_DIR),target)/release/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
+	cargo build --profile dist --locked $(CHAOS_BINARIES)
+	$(or $(CARGO_TARGET_DIR),target)/dist/daegi-chaos soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),2000)
 
 bench: ## cold start, polls, joins, admissions and open connections against a baseline handler: a table, JSON and SVG in docs/bench
 	@infra/tools/redis.sh
 	@infra/tools/apt.sh wrk wrk "the bench has no load generator"
 	@infra/tools/apt.sh valgrind valgrind "instructions of scripts are not counted"
-	cargo build --release --locked -p daegi-bench -p daegi-api
-	$(or $(CARGO_TARGET_DIR),target)/release/daegi-bench api --json docs/bench/api.json --svg docs/bench/api.svg $(BENCH_ARGS)
+	cargo build --profile dist --locked -p daegi-bench -p daegi-api
+	$(or $(CARGO_TARGET_DIR),target)/dist/daegi-bench api --json docs/bench/api.json --svg docs/bench/api.svg $(BENCH_ARGS)
 
 k6: ## k6 spike test with fairness checks: K6="sale.js fleet" runs another script or the fleet
 	cargo build --release --locked -p daegi -p daegi-api -p daegi-scheduler
@@ -58,7 +58,7 @@ k6: ## k6 spike test with fairness checks: K6="sale.js fleet" runs another scrip
 
 # The broker script optimizes for a quick start. KAFKA_OPTS come after its options and override them.
 bench-kafka: deps ## the rate of the relay with a real broker
-	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --release --locked -p daegi-bench -- kafka $(BENCH_ARGS)
+	KAFKA_OPTS="-XX:TieredStopAtLevel=4 -Xmx1g" cargo run --profile dist --locked -p daegi-bench -- kafka $(BENCH_ARGS)
 
 manifests: ## render infra/k8s after a change of the chart
 	@infra/tools/infra-deps.sh

@@ -10,7 +10,7 @@ else
   packages=(daegi-api daegi-scheduler daegi-consumer daegi-storefront)
   binaries=(daegi-api daegi-scheduler daegi-consumer product-service order-service)
 fi
-profile=${PROFILE:-release}
+profile=${PROFILE:-dist}
 cargo build --locked --profile "$profile" "${packages[@]/#/-p}"
 [ $# -gt 0 ] || exit 0
 mkdir -p "$1"

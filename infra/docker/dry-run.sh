@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset CARGO_TARGET_DIR
-export PROFILE=${PROFILE:-release}
+export PROFILE=${PROFILE:-dist}
 
 echo "skeleton: COPY . ."
 mkdir "$work/all" "$work/src"
