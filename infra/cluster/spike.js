@@ -18,5 +18,5 @@ export default function () {
     token = http.post(line, null, { headers: { 'user-id': `${people}-${__VU}` }, tags: { name: 'join' } }).json('token');
   }
   http.get(`${line}/${token}`, { tags: { name: 'poll' } });
-  sleep(0.1 + Math.random() * 0.1);
+  sleep(0.15 + Math.random() * 0.1);
 }

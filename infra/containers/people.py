@@ -10,6 +10,7 @@ import argparse
 import collections
 import http.client
 import json
+import os
 import random
 import select
 import sys
@@ -26,6 +27,8 @@ parser.add_argument("--rate", type=float, default=20, help="joins per second")
 parser.add_argument("--poll", type=float, default=1.0, help="at most this many seconds between two polls")
 parser.add_argument("--deadline", type=float, default=120, help="seconds for one person")
 parser.add_argument("--stay", type=float, default=0, help="keep polling at least until this many seconds after the start")
+parser.add_argument("--while", dest="file", default="", help="keep polling while this file exists")
+parser.add_argument("--joined", default="", help="create this file when 40 people have joined")
 parser.add_argument("--careless", action="store_true", help="do not look whether a kept connection was closed before using it")
 parser.add_argument("--strict", action="store_true", help="a request that failed is a failure")
 options = parser.parse_args()
@@ -33,7 +36,7 @@ options = parser.parse_args()
 START = time.time()
 lock = threading.Lock()
 answers, errors, fates = collections.Counter(), collections.Counter(), {}
-latencies, failures = [], []
+latencies, failures, tickets = [], [], []
 
 
 class Client:
@@ -86,17 +89,25 @@ def order(ticket):
     return None if status and status < 300 else f"order {status} {answer}"
 
 
+def must_stay():
+    return time.time() - START < options.stay or os.path.exists(options.file)
+
+
 def person(name):
     client, line = Client(options.base), f"/api/v1/item/{options.item}/waiting-queue"
     token = ticket = fate = None
     admitted, born = False, time.time()
-    while time.time() - born < options.deadline:
+    while time.time() - born < options.deadline or (admitted and must_stay()):
         if token is None:
             status, answer = client.ask("join", "POST", line, None, {"user-id": name, "content-length": "0"})
             if status not in (200, 201):
                 time.sleep(0.5)
                 continue
             ticket, token = answer, answer["token"]
+            with lock:
+                tickets.append(token)
+                if options.joined and len(tickets) == 40:
+                    open(options.joined, "w").close()
         else:
             status, answer = client.ask("poll", "GET", f"{line}/{token}")
             if status == 200:
@@ -111,7 +122,7 @@ def person(name):
             if refused:
                 fate = refused
                 break
-        if admitted and time.time() - START >= options.stay:
+        if admitted and not must_stay():
             break
         if fate not in ("WAITING", "ENTERABLE", "COMPLETED"):
             break

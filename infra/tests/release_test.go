@@ -101,3 +101,16 @@ func TestComposeRunsTheImagesOfARelease(t *testing.T) {
 		}
 	}
 }
+
+// jsonschema validates documents in tests and alone takes as long to compile as the store; proptest and tempfile are for tests, too.
+func TestReleasedBinariesLinkNoLibraryOfTests(t *testing.T) {
+	tree := exec.Command("cargo", "tree", "--locked", "--offline", "--edges", "normal,build", "--prefix", "none", "--format", "{p}",
+		"-p", "daegi", "-p", "daegi-api", "-p", "daegi-scheduler", "-p", "daegi-consumer", "-p", "daegi-storefront")
+	tree.Dir = "../.."
+	said, err := tree.Output()
+	must(t, err)
+	linked := regexp.MustCompile(`(?m)^(jsonschema|proptest|tempfile|daegi-testkit) `).FindAllString(string(said), -1)
+	if len(linked) > 0 || !strings.Contains(string(said), "tokio v") {
+		t.Errorf("released binaries link %v", linked)
+	}
+}
