@@ -1,6 +1,7 @@
 # . env.sh: what the scripts of compose-test and cluster-test share. Sourced from the root of the project.
 # Engine, base images, built programs and Go's sources are kept in CACHE between runs; delete it to start from nothing.
-CACHE=${DAEGI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/daegi/cluster}
+# Its variable is not called DAEGI_…: daegi refuses variables of that prefix that it does not know.
+CACHE=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/daegi/cluster}
 BIN=$CACHE/bin
 SRC=$CACHE/src
 mkdir -p "$BIN" "$SRC" "$CACHE/log"

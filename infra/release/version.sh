@@ -18,7 +18,7 @@ named infra/k8s/kustomization.yaml 's/.*newTag: \([^ ]*\) }/\1/p'
 named infra/k8s/daegi.yaml 's/.*image: daegi-[a-z]*://p; s/.*app.kubernetes.io\/version: "\(.*\)"/\1/p; s/.*helm.sh\/chart: daegi-//p'
 named docs/OPERATIONS.md 's#.*registry.example.com/daegi-[a-z]*:\([^ ]*\).*#\1#p'
 for text in README.md README.ko.md docs/UPGRADING.md; do
-  named $text 's/.*DAEGI_VERSION=\([0-9.]*\).*/\1/p'
+  named $text 's/.*IMAGE_TAG=\([0-9.]*\).*/\1/p'
 done
 for package in sdk/js web/wait web/console web/test; do
   named $package/package.json 's/^  "version": "\(.*\)",$/\1/p'

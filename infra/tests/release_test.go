@@ -66,7 +66,7 @@ func otherVersion(name, text, version string) string {
 	case "package-lock.json":
 		after = strings.Index(text, `    "sdk/js": {`)
 	case "README.md", "README.ko.md", "docs/UPGRADING.md":
-		after = strings.Index(text, "DAEGI_VERSION=")
+		after = strings.Index(text, "IMAGE_TAG=")
 	case "sdk/java/pom.xml":
 		after = strings.Index(text, "<artifactId>daegi-guard<")
 	}
@@ -82,7 +82,7 @@ func TestComposeRunsTheImagesOfARelease(t *testing.T) {
 		published = append(published, "registry.test/team/"+found[1]+":1.2.3")
 	}
 	var used []string
-	for _, service := range composeWith(t, []string{"DAEGI_REGISTRY=registry.test/team", "DAEGI_VERSION=1.2.3"}).Services {
+	for _, service := range composeWith(t, []string{"IMAGE_REGISTRY=registry.test/team", "IMAGE_TAG=1.2.3"}).Services {
 		if strings.Contains(service.Image, "daegi-") && !slices.Contains(used, service.Image) {
 			used = append(used, service.Image)
 		}
