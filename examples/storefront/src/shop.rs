@@ -86,7 +86,7 @@ impl Shop {
             }
             Error::UnknownItem | Error::Kafka(_) => {
                 tracing::warn!(?error, "order not placed");
-                self.show(StatusCode::SERVICE_UNAVAILABLE, language, &ShopPage::Trouble)
+                self.show(StatusCode::SERVICE_UNAVAILABLE, language, &ShopPage::Unavailable)
             }
         }
     }

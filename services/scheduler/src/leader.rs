@@ -123,7 +123,7 @@ impl LeaderLoop {
             tokio::select! {
                 () = self.run_ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
-                () = self.announce(&current) => {}
+                () = self.publish_leader(&current) => {}
             }
         };
         let end = match lost.run_until_cancelled(working).await {
@@ -140,7 +140,7 @@ impl LeaderLoop {
 
     /// Publishes the leader record, so that standbys can name the leader. Never returns, because nothing
     /// depends on it.
-    async fn announce(&self, current: &CurrentLeader) {
+    async fn publish_leader(&self, current: &CurrentLeader) {
         while let Err(error) = self.store.lock().publish_leader(current).await {
             tracing::debug!(%error, "leader record not published");
             tokio::time::sleep(TICK_RETRY_INTERVAL).await;
@@ -180,7 +180,7 @@ impl LeaderLoop {
     fn record_tick(&self, report: &TickReport, took: Duration, outbox: &mut OutageLog) {
         report.record();
         histogram!(metrics::TICK_SECONDS).record(took);
-        self.leadership.ticked(took, self.clock.now_ms());
+        self.leadership.record_tick(took, self.clock.now_ms());
         if report.outbox_full > 0 {
             outbox.failed(&"outbox full, admission held until events are published");
         } else {

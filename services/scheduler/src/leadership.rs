@@ -122,7 +122,7 @@ impl Leadership {
         tracing::warn!(replica, epoch, "store rejected this epoch, another replica leads");
     }
 
-    pub(crate) fn ticked(&self, took: Duration, now: Millis) {
+    pub(crate) fn record_tick(&self, took: Duration, now: Millis) {
         let mut status = self.lock();
         status.last_tick = Some(took);
         if let Some(term) = status.term {

@@ -146,8 +146,8 @@ async fn exactly_the_absent_users_miss_their_turn() {
         }
         assert_eq!((admitted as usize, missed as usize), (8_240, ABSENT.len()), "{name}");
         let tickets = ABSENT.map(|index| (all[index].clone(), number(index)));
-        for standing in store.resolve(&tickets_of(&id, &tickets), later).await.unwrap() {
-            assert!(matches!(standing, TicketState::Live(LiveState::Waiting { .. })), "{name}");
+        for state in store.resolve(&tickets_of(&id, &tickets), later).await.unwrap() {
+            assert!(matches!(state, TicketState::Live(LiveState::Waiting { .. })), "{name}");
         }
     }
 }
@@ -177,16 +177,16 @@ async fn ends_of_tickets_that_were_never_admitted_are_deleted_earlier() {
                 "{name}"
             );
         }
-        let standings = async |at| {
+        let states = async |at| {
             store.expire(epoch, &concert, at).await.unwrap();
             let tickets: Vec<_> = all.iter().cloned().zip(numbers.iter().copied()).collect();
             store.resolve(&tickets_of(&concert, &tickets), at).await.unwrap()
         };
         let left = TicketState::Ended(EndReason::Left);
-        assert_eq!(standings(now + 599_000).await, [left, left], "{name}");
+        assert_eq!(states(now + 599_000).await, [left, left], "{name}");
         // An end past its retention is reported as expired.
         let forgotten = TicketState::Ended(EndReason::Expired);
-        assert_eq!(standings(now + 601_000).await, [left, forgotten], "{name}");
-        assert_eq!(standings(now + 3_601_000).await, [forgotten, forgotten], "{name}");
+        assert_eq!(states(now + 601_000).await, [left, forgotten], "{name}");
+        assert_eq!(states(now + 3_601_000).await, [forgotten, forgotten], "{name}");
     }
 }

@@ -87,9 +87,9 @@ async fn a_full_redis_refuses_only_new_tickets() {
     let lease = Lease::try_acquire(&store, TTL, START).await.unwrap().expect("the lock is free");
     assert!(Lease::try_acquire(&store, TTL, START).await.unwrap().is_none(), "the lock is taken");
     let epoch = lease.epoch();
-    let reign = CurrentLeader { leader: "a".into(), epoch, since: START };
-    store.lock().publish_leader(&reign).await.unwrap();
-    assert_eq!(store.lock().current_leader().await.unwrap(), Some(reign));
+    let current = CurrentLeader { leader: "a".into(), epoch, since: START };
+    store.lock().publish_leader(&current).await.unwrap();
+    assert_eq!(store.lock().current_leader().await.unwrap(), Some(current));
     let (stop, lost) = (CancellationToken::new(), lease.lost());
     let holding = lease.hold(stop.clone());
     stop.cancel();
@@ -109,8 +109,8 @@ async fn a_full_redis_refuses_only_new_tickets() {
     assert_eq!(left.unwrap(), EndOutcome::Ended);
     store.mark_seen(&concert, &LivenessPage::of([fourth.next()]), START).await.unwrap();
     let fifth = (user("user-4"), number(&store, "user-4").await);
-    let standing = store.resolve(&tickets_of(&concert, &[fifth]), START).await.unwrap();
-    assert_eq!(standing, [TicketState::Live(LiveState::Waiting { position: 1 })]);
+    let state = store.resolve(&tickets_of(&concert, &[fifth]), START).await.unwrap();
+    assert_eq!(state, [TicketState::Live(LiveState::Waiting { position: 1 })]);
     let later = START + 700_000;
     assert_eq!(store.expire(epoch, &concert, later).await.unwrap().expired, 2);
     assert!(store.sweep(epoch, &concert, Number(0), later).await.unwrap().abandoned > 0);

@@ -38,15 +38,15 @@ impl Narrator {
     }
 
     pub(super) async fn run(mut self) {
-        let mut pace = interval(STATUS_INTERVAL);
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut status_interval = interval(STATUS_INTERVAL);
+        status_interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 changed = self.handles.sale.changed() => match changed {
                     Ok(()) => self.report_phase(),
                     Err(_) => return,
                 },
-                _ = pace.tick() => self.status().await,
+                _ = status_interval.tick() => self.status().await,
             }
         }
     }

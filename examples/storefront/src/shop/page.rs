@@ -21,7 +21,7 @@ pub(super) enum ShopPage<'a> {
     /// The pass was rejected.
     NoPass { why: &'a str },
     /// Orders cannot be placed now.
-    Trouble,
+    Unavailable,
 }
 
 /// The values of `templates/shop.html`.
@@ -53,7 +53,7 @@ impl ShopPage<'_> {
             Self::Thanks { .. } => ("thanks", with_action(messages.thanks, messages.back)),
             Self::TooLate => ("late", with_action(messages.late, messages.back)),
             Self::NoPass { .. } => ("no-pass", messages.no_pass),
-            Self::Trouble => ("trouble", with_action(messages.trouble, "")),
+            Self::Unavailable => ("trouble", with_action(messages.trouble, "")),
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
             ShopPage::Thanks { order: "7" },
             ShopPage::TooLate,
             ShopPage::NoPass { why: "forged" },
-            ShopPage::Trouble,
+            ShopPage::Unavailable,
         ] {
             let [english, korean] =
                 [Language::English, Language::Korean].map(|language| page(language, &scene));

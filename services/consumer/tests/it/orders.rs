@@ -43,8 +43,8 @@ fn closed(harness: &ConsumerHarness, ticket: &Ticket, outcome: Outcome) -> Recor
 pub(crate) async fn ended(harness: &ConsumerHarness, ticket: &Ticket, reason: EndReason) {
     eventually(TEST_TIMEOUT, "the ticket has ended", async || {
         let now = Clock::system().now_ms();
-        let standings = harness.store.resolve(std::slice::from_ref(ticket), now).await.unwrap();
-        standings[0] == TicketState::Ended(reason)
+        let states = harness.store.resolve(std::slice::from_ref(ticket), now).await.unwrap();
+        states[0] == TicketState::Ended(reason)
     })
     .await;
 }

@@ -60,19 +60,20 @@ pub(super) async fn show(State(admin): State<Arc<AdminState>>) -> AdminResult<Js
     let settings = store_call(admin.store.settings()).await?;
     let outbox_pending = store_call(outbox_pending(&admin.store)).await?;
     let status = admin.leadership.status();
-    let reign = match status.term {
+    let current = match status.term {
         Some(term) => Some(own_term(&admin, term)),
         None => store_call(admin.store.lock().current_leader()).await?,
     };
-    let lasted = |reign: &CurrentLeader| admin.clock.now_ms().saturating_sub(reign.since) / 1000;
+    let lasted =
+        |current: &CurrentLeader| admin.clock.now_ms().saturating_sub(current.since) / 1000;
     let millis = |took: std::time::Duration| u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     Ok(Json(LeaderView {
         replica: admin.leadership.replica().to_owned(),
         leading: status.term.is_some(),
-        epoch: reign.as_ref().map(|reign| reign.epoch.0),
-        since: reign.as_ref().map(|reign| rfc3339(reign.since)),
-        term_seconds: reign.as_ref().map(lasted),
-        leader: reign.map(|reign| reign.leader),
+        epoch: current.as_ref().map(|current| current.epoch.0),
+        since: current.as_ref().map(|current| rfc3339(current.since)),
+        term_seconds: current.as_ref().map(lasted),
+        leader: current.map(|current| current.leader),
         hand_overs: status.hand_overs,
         stale_refusals: status.stale_refusals,
         last_tick_millis: status.last_tick.map(millis),

@@ -117,13 +117,13 @@ impl SchedulerHarness {
 
     pub(crate) async fn state(&self, id: &str, name: &str, number: Number) -> TicketState {
         let now = self.clock.now_ms();
-        let standings = self.store.resolve(&[Ticket::new(item(id), user(name), number)], now).await;
-        standings.unwrap()[0]
+        let states = self.store.resolve(&[Ticket::new(item(id), user(name), number)], now).await;
+        states.unwrap()[0]
     }
 
     pub(crate) async fn is_entered(&self, id: &str, name: &str, number: Number) -> bool {
-        let standing = self.state(id, name, number).await;
-        matches!(standing, TicketState::Live(LiveState::Entered { .. }))
+        let state = self.state(id, name, number).await;
+        matches!(state, TicketState::Live(LiveState::Entered { .. }))
     }
 
     pub(crate) async fn counts(&self, id: &str) -> LineCounts {

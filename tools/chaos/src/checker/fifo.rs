@@ -25,14 +25,14 @@ pub(super) fn judge(history: &History, lines: &Lines<'_>, violations: &mut Viola
 
 /// No ticket is admitted after one with a higher number that was admitted while the ticket waited. Users that miss their
 /// turn would be, so the lines of a run have no grace period.
-fn admissions(presence: &Membership<'_>, lines: &Lines<'_>, violations: &mut Violations) {
+fn admissions(membership: &Membership<'_>, lines: &Lines<'_>, violations: &mut Violations) {
     for (item, events) in &lines.events {
         let mut eras: Vec<Admitted<'_>> = Vec::new();
         for event in events.iter().filter(|event| event.event == EventKind::Activated) {
             let era = lines.losses.era_of(event);
             eras.resize_with(eras.len().max(era + 1), Admitted::default);
             let ticket = lines.ticket(item, event.number);
-            let first_era = presence.first_era(item, event.number).unwrap_or(era);
+            let first_era = membership.first_era(item, event.number).unwrap_or(era);
             let overtaken = (first_era..=era).find_map(|past| {
                 // An admission or end in an earlier era was judged there, and the store has lost it.
                 let events = ticket.in_era(past);
@@ -42,7 +42,7 @@ fn admissions(presence: &Membership<'_>, lines: &Lines<'_>, violations: &mut Vio
                 if past == first_era {
                     return eras[past].highest().filter(|highest| *highest > event.number);
                 }
-                eras[past].beyond(event.number, presence.reclaimed(item, event.number, past)?)
+                eras[past].beyond(event.number, membership.reclaimed(item, event.number, past)?)
             });
             if let Some(other) = overtaken {
                 let what = format!("{item} {}: admitted after {other}", event.number);

@@ -12,10 +12,10 @@ use crate::history::{self, Call, Entry, Fault, FaultKind, Millis, Outcome};
 
 /// The history file, shared by all tasks.
 #[derive(Debug)]
-pub(crate) struct Recorder(Mutex<Written>);
+pub(crate) struct Recorder(Mutex<RecordedHistory>);
 
 #[derive(Debug)]
-struct Written {
+struct RecordedHistory {
     /// `None` if calls are only counted.
     file: Option<BufWriter<File>>,
     calls: Calls,
@@ -46,7 +46,13 @@ impl Recorder {
 
     fn writing(file: Option<BufWriter<File>>) -> Self {
         let (calls, kills) = (Calls::default(), Vec::new());
-        Self(Mutex::new(Written { file, calls, first_unanswered: None, kills, failed: None }))
+        Self(Mutex::new(RecordedHistory {
+            file,
+            calls,
+            first_unanswered: None,
+            kills,
+            failed: None,
+        }))
     }
 
     pub(crate) fn calls(&self) -> Calls {

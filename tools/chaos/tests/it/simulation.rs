@@ -14,14 +14,14 @@ const SIMULATION_TIME: Duration = Duration::from_secs(5);
 
 /// Totals of all schedules.
 #[derive(Debug, Default)]
-struct Tally {
+struct Totals {
     schedules: usize,
     events: usize,
     terms: usize,
     losses: usize,
 }
 
-impl Tally {
+impl Totals {
     fn add(&mut self, other: &Self) {
         self.schedules += other.schedules;
         self.events += other.events;
@@ -54,16 +54,16 @@ fn no_schedule_violates_a_rule() {
             .map(|_| {
                 scope.spawn(|| {
                     with_timer(|| {
-                        let mut tally = Tally::default();
+                        let mut totals = Totals::default();
                         while began.elapsed() < SIMULATION_TIME {
-                            tally.add(&simulate_and_check(one()));
+                            totals.add(&simulate_and_check(one()));
                         }
-                        tally
+                        totals
                     })
                 })
             })
             .collect();
-        let mut all = Tally::default();
+        let mut all = Totals::default();
         threads.into_iter().for_each(|thread| all.add(&thread.join().unwrap()));
         all
     });
@@ -75,7 +75,7 @@ fn no_schedule_violates_a_rule() {
 }
 
 /// Simulates one schedule and checks it.
-fn simulate_and_check(seed: u64) -> Tally {
+fn simulate_and_check(seed: u64) -> Totals {
     let history = simulate(seed);
     match checker::judge(&history) {
         Ok(verdict) => assert!(verdict.is_clean(), "simulate({seed}): {verdict}"),
@@ -84,5 +84,5 @@ fn simulate_and_check(seed: u64) -> Tally {
     let epochs = history.events.iter().filter_map(|event| event.epoch);
     let terms = epochs.collect::<BTreeSet<_>>().len();
     let losses = history.faults.len();
-    Tally { schedules: 1, events: history.events.len(), terms, losses }
+    Totals { schedules: 1, events: history.events.len(), terms, losses }
 }

@@ -97,11 +97,11 @@ impl Fairness {
 
     pub(super) fn check_one_ticket_per_user(
         tickets: &[(UserId, Number)],
-        standings: &[TicketState],
+        states: &[TicketState],
     ) -> Result<(), Violation> {
         let mut holders = HashMap::new();
-        for ((user, number), standing) in tickets.iter().zip(standings) {
-            if matches!(standing, TicketState::Live(_))
+        for ((user, number), state) in tickets.iter().zip(states) {
+            if matches!(state, TicketState::Live(_))
                 && let Some(other) = holders.insert(user, number)
             {
                 return Err(format!("{user} holds {other} and {number}"));

@@ -11,7 +11,7 @@ use daegi_store::{
 };
 
 use super::fairness::Fairness;
-use super::history::{FEW_USERS, News, Op};
+use super::history::{FEW_USERS, Op, UpdateSpec};
 use crate::support::{
     PARTITIONS, SETTINGS, START, Topology, ended_tickets, item, ticket_of, tickets_of, user,
 };
@@ -120,8 +120,8 @@ impl<'a> ModelHarness<'a> {
         match op {
             Op::Put { .. }
             | Op::Remove { .. }
-            | Op::News { .. }
-            | Op::Catalogue { .. }
+            | Op::ItemUpdates { .. }
+            | Op::Replay { .. }
             | Op::Policy { .. } => self.change_item(op).await,
             Op::Pause { item, paused } => {
                 both!(self, store => store.set_paused(&self.items[*item], *paused, self.now))
@@ -202,12 +202,12 @@ impl<'a> ModelHarness<'a> {
                 self.has_settings_copy.0 = true;
                 Ok(())
             }
-            Op::Journal { entry } => {
+            Op::AppendAudit { entry } => {
                 let entry = format!("콘서트 {entry}");
                 both!(self, store => store.append_audit(&entry))?;
                 both!(self, store => store.read_audit(entry.len() as u32 % 4)).map(drop)
             }
-            Op::Notice { who, text } => {
+            Op::PutHeartbeat { who, text } => {
                 let (who, text) = (format!("pod-{who}"), format!("{text} and more"));
                 both!(self, store => store.put_heartbeat(&who, &text, self.now))?;
                 both!(self, store => store.heartbeats(self.now)).map(drop)
@@ -280,11 +280,12 @@ impl<'a> ModelHarness<'a> {
             Op::Remove { item } => {
                 both!(self, store => store.remove_item(&self.items[*item])).map(drop)
             }
-            Op::News { news } => {
-                let news: Vec<_> = news.iter().map(|news| self.news(news)).collect();
-                both!(self, store => store.apply_item_updates(&news, self.now)).map(drop)
+            Op::ItemUpdates { updates } => {
+                let updates: Vec<_> =
+                    updates.iter().map(|update| self.item_update(update)).collect();
+                both!(self, store => store.apply_item_updates(&updates, self.now)).map(drop)
             }
-            Op::Catalogue { log, step } => {
+            Op::Replay { log, step } => {
                 let log = ["items/0", "items/1"][*log];
                 match step {
                     0 => both!(self, store => store.begin_replay(log))?,
@@ -303,13 +304,13 @@ impl<'a> ModelHarness<'a> {
         }
     }
 
-    fn news(&self, news: &News) -> ItemUpdate {
-        let id = self.items[news.item].clone();
-        let kind = if news.gone {
-            ItemUpdateKind::Remove { id, version: news.version }
+    fn item_update(&self, update: &UpdateSpec) -> ItemUpdate {
+        let id = self.items[update.item].clone();
+        let kind = if update.gone {
+            ItemUpdateKind::Remove { id, version: update.version }
         } else {
             let name = ItemName::parse("연극 3 pm").unwrap();
-            let (stock, version) = (news.stock, news.version);
+            let (stock, version) = (update.stock, update.version);
             ItemUpdateKind::Upsert(ItemChange {
                 id,
                 name,
@@ -319,7 +320,7 @@ impl<'a> ModelHarness<'a> {
                 policy: None,
             })
         };
-        ItemUpdate { kind, position: LogPosition { offset: news.offset, at: news.at } }
+        ItemUpdate { kind, position: LogPosition { offset: update.offset, at: update.at } }
     }
 
     async fn join(&mut self, item: usize, users: &[UserId]) -> std::result::Result<(), Violation> {
@@ -477,9 +478,8 @@ impl<'a> ModelHarness<'a> {
             // The first call may reclaim lost tickets; the second returns their state.
             let (id, tickets) = (&self.items[item], &self.tickets[item]);
             both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
-            let standings =
-                both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
-            Fairness::check_one_ticket_per_user(tickets, &standings)?;
+            let states = both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
+            Fairness::check_one_ticket_per_user(tickets, &states)?;
         }
         Ok(())
     }

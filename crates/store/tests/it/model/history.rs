@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 /// An event of a product service and its position in the log.
 #[derive(Debug, Clone)]
-pub(crate) struct News {
+pub(crate) struct UpdateSpec {
     pub(crate) item: usize,
     pub(crate) gone: bool,
     pub(crate) stock: u32,
@@ -17,8 +17,8 @@ pub(crate) struct News {
 pub(crate) enum Op {
     Put { item: usize, stock: u32, enabled: bool, version: Option<u64>, policy: Option<Policy> },
     Remove { item: usize },
-    News { news: Vec<News> },
-    Catalogue { log: usize, step: usize },
+    ItemUpdates { updates: Vec<UpdateSpec> },
+    Replay { log: usize, step: usize },
     Policy { item: usize, policy: Policy, outdated: bool },
     Pause { item: usize, paused: bool },
     Reset { item: usize },
@@ -43,8 +43,8 @@ pub(crate) enum Op {
     Sweep { item: usize, stale: bool },
     Ack { partition: u16 },
     Settings { quota: Option<u32>, tick_ms: Option<u32> },
-    Journal { entry: u32 },
-    Notice { who: usize, text: u32 },
+    AppendAudit { entry: u32 },
+    PutHeartbeat { who: usize, text: u32 },
     Advance { ms: i64 },
 }
 
@@ -125,9 +125,16 @@ fn version() -> impl Strategy<Value = Option<u64>> {
         1 => (u64::MAX - 3..u64::MAX).prop_map(Some)]
 }
 
-fn news() -> impl Strategy<Value = News> {
+fn item_update() -> impl Strategy<Value = UpdateSpec> {
     (0..ITEMS, prop::bool::weighted(0.3), 0..8u32, version(), 0..12u64, 0..12u64).prop_map(
-        |(item, gone, stock, version, offset, at)| News { item, gone, stock, version, offset, at },
+        |(item, gone, stock, version, offset, at)| UpdateSpec {
+            item,
+            gone,
+            stock,
+            version,
+            offset,
+            at,
+        },
     )
 }
 
@@ -229,13 +236,13 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         2 => (item(), any::<bool>()).prop_map(|(item, paused)| Op::Pause { item, paused }),
         1 => item().prop_map(|item| Op::Reset { item }),
         1 => item().prop_map(|item| Op::Remove { item }),
-        3 => prop::collection::vec(news(), 0..5).prop_map(|news| Op::News { news }),
-        1 => (0..2usize, 0..3usize).prop_map(|(log, step)| Op::Catalogue { log, step }),
+        3 => prop::collection::vec(item_update(), 0..5).prop_map(|updates| Op::ItemUpdates { updates }),
+        1 => (0..2usize, 0..3usize).prop_map(|(log, step)| Op::Replay { log, step }),
         1 => Just(Op::BeginTerm),
         2 => (0..super::super::support::PARTITIONS).prop_map(|partition| Op::Ack { partition }),
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
-        1 => any::<u32>().prop_map(|entry| Op::Journal { entry }),
-        2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::Notice { who, text }),
+        1 => any::<u32>().prop_map(|entry| Op::AppendAudit { entry }),
+        2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),
     ]
 }
