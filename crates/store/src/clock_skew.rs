@@ -36,8 +36,9 @@ pub async fn watch(store: SharedStore, now: impl Fn() -> Millis + Send) {
     }
 }
 
-/// Milliseconds by which `now` is ahead of the store's server, minus half of the round trip.
-/// Returns `None` if the store has no server, or if the round trip took longer than 500 ms.
+/// Returns by how many milliseconds `now` is ahead of the clock of the store's server, which counts
+/// as read in the middle of the round trip. Returns `None` if the store has no server, if the round
+/// trip took longer than 500 ms, or if `now` went back during it.
 ///
 /// # Errors
 /// If the store does not reply.
@@ -48,7 +49,7 @@ pub async fn measure(store: &dyn AdminStore, now: impl Fn() -> Millis) -> Result
 }
 
 fn skew(sent: Millis, server: Millis, received: Millis) -> Option<i64> {
-    // A clock that was set back during the call has no round trip.
+    // A clock that was set back during the call gives no valid round trip.
     let round_trip = received.checked_sub(sent).filter(|took| *took <= MAX_ROUND_TRIP)?;
     let local = i64::try_from(sent + round_trip / 2).ok()?;
     Some(local - i64::try_from(server).ok()?)

@@ -38,7 +38,7 @@ pub enum Error {
         /// The number that this process was configured with.
         given: u16,
     },
-    /// The store holds data that this version does not write.
+    /// The store holds data that this version cannot read.
     #[error("unreadable data in the store: {0}")]
     Corrupt(Arc<str>),
     /// Another leader's term has begun; nothing was changed.

@@ -1,8 +1,8 @@
 //! Leader election.
 //!
-//! [`Lease`] is a held lock with renewal at a third of its TTL, a token that is cancelled when the lease
-//! is lost, and an epoch. The lock only keeps leaders from working at the same time; the epoch, which
-//! every script of a leader checks, makes a leader that lost the lock harmless.
+//! [`Lease`] is a held lock with renewal at a third of its TTL, a token that is cancelled when the
+//! lease is lost, and an epoch. The lock only keeps leaders from working at the same time. Every
+//! script of a leader checks the epoch, so that a leader that lost the lock changes nothing.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tracing::warn;
 
 use crate::{Epoch, HeldLock, Renewal, Result, Store};
 
-/// A term of leadership. Ends by [`Lease::release`], or when the lock cannot be renewed in time.
+/// A term of leadership. Ends with [`Lease::release`], or when the lock cannot be renewed in time.
 #[derive(Debug)]
 pub struct Lease {
     lock: Box<dyn HeldLock>,
@@ -73,7 +73,8 @@ impl Lease {
             let remaining = expires_at.saturating_duration_since(sent);
             match tokio::time::timeout(remaining, self.lock.renew(self.ttl)).await {
                 Ok(Renewal::Held) => (expires_at, interval) = (sent + self.ttl, self.ttl / 3),
-                // The lease is still valid, so that a short outage of the store ends no term.
+                // The lease has not expired: retry sooner, so that a short outage of the store does
+                // not end the term.
                 Ok(Renewal::NoReply) if Instant::now() < expires_at => interval = self.ttl / 20,
                 Ok(Renewal::NoReply | Renewal::Lost) | Err(_) => {
                     warn!(epoch = self.epoch.0, "lease lost");

@@ -5,14 +5,14 @@
 //!
 //! - [`MemoryStore`] is plain single-process data: the default without configuration, and the
 //!   specification. Where this documentation and its behaviour differ, its behaviour counts.
-//! - [`RedisStore`] is one Lua script per state change, so that a change is applied completely or not
-//!   at all with any number of pods and leaders. It finds one server, the master that sentinels
-//!   report, or the nodes of a cluster, and reconnects after their failure.
+//! - [`RedisStore`] is one Lua script per state change, so that a change is applied completely or
+//!   not at all with any number of pods and leaders. It connects to one server, to the master that
+//!   sentinels report, or to the nodes of a cluster, and reconnects after a failure.
 //!
 //! `tests/it` runs random histories against both and compares every reply. [`Lease`] elects the
 //! leader; scripts that a leader calls check its epoch.
 //!
-//! Time always comes in as an argument: neither implementation reads a clock to decide anything.
+//! Time is an argument of the methods: no rule of a line reads a clock.
 //!
 //! | module | contents |
 //! |---|---|

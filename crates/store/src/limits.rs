@@ -3,24 +3,24 @@
 use daegi_domain::Millis;
 use daegi_domain::liveness::SLICE_MS;
 
-/// Tickets that one call of a leader's script handles at most, so that Redis stalls for about half a
-/// millisecond at most, and not much longer on a slow or shared core. Larger calls admit no more
+/// Tickets that one call of a leader's script handles at most, so that the call blocks Redis for
+/// about 0.5 ms. On a slow or shared core the call takes longer. A higher limit does not admit more
 /// tickets per second.
 pub const MAX_USERS_PER_CALL: u32 = 100;
 
-/// How long the end of a ticket is remembered: 1 h.
+/// How long the store keeps the end of a ticket: 1 h.
 pub const ENDED_RETENTION_MS: Millis = 3_600_000;
 
-/// How long the end of a ticket that was never admitted is remembered: 10 min. Long enough for the
-/// client's next polls to read it, short enough that joining and leaving in a loop does not fill the
-/// store. Numbers that may be reclaimed after a data loss keep [`ENDED_RETENTION_MS`].
+/// How long the store keeps the end of a ticket that was never admitted: 10 min. The client's next
+/// polls still read it, and a client that joins and leaves in a loop does not fill the store.
+/// Numbers that may be reclaimed after a data loss keep [`ENDED_RETENTION_MS`].
 pub const WAITING_END_RETENTION_MS: Millis = 600_000;
 
 /// The window in which leaves of one user are counted against [`crate::LeaveLimit`]: 10 min.
 pub const LEAVE_WINDOW_MS: Millis = 600_000;
 
-/// How long a line stays marked as held after the leader's last round found the outbox full: 10 s; the
-/// store adds three ticks.
+/// How long a line stays marked as held after the leader's last round found the outbox full: 10 s,
+/// to which the store adds three times the `min_interval` of the round.
 pub(crate) const HELD_MS: Millis = 10_000;
 
 /// Entries that the audit log keeps.
@@ -29,12 +29,13 @@ pub const MAX_AUDIT_ENTRIES: u32 = 1_000;
 /// How long a process counts as running after its last heartbeat: 10 s.
 pub const HEARTBEAT_RETENTION_MS: Millis = 10_000;
 
-/// How long after a data loss numbers are reclaimed: 50 min. Shorter than [`ENDED_RETENTION_MS`], so
-/// that no ticket is reclaimed whose end was forgotten, even if clocks differ by minutes.
+/// How long after a data loss numbers are reclaimed: 50 min. Shorter than [`ENDED_RETENTION_MS`],
+/// so that the store never reclaims a ticket whose end it has deleted, even if clocks differ by
+/// minutes.
 pub const RECLAIM_WINDOW_MS: Millis = 3_000_000;
 
-/// How many numbers a line's counter skips at least after a data loss: more than can have been issued
-/// and lost, whatever the clocks say.
+/// How many numbers a line's counter skips at least after a data loss: more than the store can have
+/// issued and lost, for any clock skew.
 pub(crate) const LOSS_GAP: u64 = 1 << 20;
 
 /// Lost generations that a partition stores.

@@ -9,18 +9,18 @@ use daegi_domain::Millis;
 
 use crate::{Epoch, Result};
 
-/// A lock that one process holds at a time, and the record of who leads.
+/// A lock that one process holds at a time, and the record of the current leader.
 #[async_trait]
 pub trait LockBackend: Debug + Send + Sync + 'static {
     /// Tries once to take the lock for `ttl`. Returns `None` if another process holds it, or if the
     /// backend does not reply.
     async fn try_lock(&self, ttl: Duration) -> Option<Box<dyn HeldLock>>;
 
-    /// Publishes who leads for the other replicas. A later term is not overwritten.
+    /// Publishes the leader for the other replicas. Does not overwrite a later term.
     async fn publish_leader(&self, leader: &CurrentLeader) -> Result<()>;
 
-    /// Returns the latest published leader while the lock is held. Between a new holder's `try_lock` and
-    /// its `publish_leader` this is the previous leader.
+    /// Returns the latest published leader while the lock is held, otherwise `None`. Between a new
+    /// holder's `try_lock` and its `publish_leader` this is the previous leader.
     async fn current_leader(&self) -> Result<Option<CurrentLeader>>;
 }
 
@@ -60,7 +60,7 @@ pub struct CurrentLeader {
 #[derive(Debug, Default)]
 pub struct MemoryLock(SharedLockState);
 
-/// The lock as long as its guard id is the holder's.
+/// A lock that this process took. It is held while `guard_id` is the id of the current holder.
 #[derive(Debug)]
 struct HeldMemoryLock {
     state: SharedLockState,

@@ -54,7 +54,8 @@ pub struct MemoryStore {
     /// How often the store has lost data.
     run_id: AtomicU64,
     recovery_hold: Millis,
-    /// The generation of each partition when this store was created: what this process knows.
+    /// The generation of each partition when this store was created, which later steps compare with
+    /// the stored one.
     generations: Vec<u64>,
     max_waiting: u64,
     leave_limit: LeaveLimit,
@@ -100,7 +101,7 @@ impl MemoryStore {
         self
     }
 
-    /// Returns the current state, as a replica has it that receives no further writes.
+    /// Returns a copy of the current state: the data of a replica that receives no further writes.
     pub fn image(&self) -> StoreImage {
         StoreImage(self.state().clone())
     }
@@ -119,7 +120,7 @@ impl MemoryStore {
         self.run_id.load(Ordering::Relaxed)
     }
 
-    /// Returns what a step on a line of this partition must know of the store.
+    /// Returns the properties of the store that a step on a line of this partition depends on.
     fn identity(&self, state: &State, partition: usize) -> StoreIdentity {
         StoreIdentity {
             run_id: self.run_id(),
@@ -129,7 +130,8 @@ impl MemoryStore {
         }
     }
 
-    /// The same for a step that may reclaim a ticket: it checks for evidence of a data loss first.
+    /// Checks for evidence of a data loss, then returns the same as `identity`; for a step that may
+    /// reclaim a ticket.
     fn checked_identity(&self, state: &mut State, partition: usize, now: Millis) -> StoreIdentity {
         state.generations[partition].check(self.generations[partition], now);
         self.identity(state, partition)

@@ -7,9 +7,9 @@ use tracing::{info, warn};
 use crate::redis::client::backoff;
 use crate::{LeaveLimit, MemoryStore, RedisStore, Result, SharedStore};
 
-/// Opens the store at a Redis URL, or a new memory store without one. While Redis is unreachable, retries
-/// without limit, because a fleet starts in any order. `settings` count only for a store without settings.
-/// A line that lost data admits no ticket for `recovery_hold`.
+/// Opens the store at a Redis URL, or a new memory store without one. While Redis is unreachable,
+/// retries without limit, because the processes of a fleet start in any order. `settings` apply
+/// only to a store without settings. A line that lost data admits no ticket for `recovery_hold`.
 ///
 /// # Errors
 /// If a retry would not help: see [`crate::Error::is_misconfigured`].

@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `redis/keys.rs` | every key, hash-tagged by partition; no other file knows what a key looks like |
+//! | `redis/keys.rs` | every key, hash-tagged by partition; no other file builds a key |
 //! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, loaded when the store opens |
 //! | `redis/{items,replay,tickets,admission,outbox,admin}.rs` | the scripts and commands of each role |
 //! | `redis/reply.rs` + `reply/` | replies of scripts, decoded into types of this crate |
@@ -52,7 +52,7 @@ pub use self::scripts::script_text;
 use self::scripts::{ScriptInvocation, Scripts, scripts};
 use crate::{LeaveLimit, LockBackend, Result, Store, partition_of};
 
-/// Lines that one call reads concurrently, if it covers many.
+/// Lines that one call for many lines reads concurrently at most.
 const MAX_CONCURRENT_CALLS: usize = 64;
 
 /// All lines of a waiting room, in Redis.
@@ -67,8 +67,9 @@ pub struct RedisStore {
     /// How long a line that lost data admits no ticket.
     recovery_hold: Millis,
     leave_limit: LeaveLimit,
-    /// How many seconds of liveness the scripts of a line read, as far as this process knows. A script
-    /// that needs more replies so and changes nothing; see [`RedisStore::with_liveness_window`].
+    /// How many seconds of liveness the scripts of a line read, as far as this process knows. A
+    /// script that needs more returns how many and changes nothing; see
+    /// [`RedisStore::with_liveness_window`].
     windows: Mutex<HashMap<(ItemId, WindowKind), u32>>,
     /// Whether new tickets are accepted.
     capacity: Capacity,
@@ -100,8 +101,8 @@ impl RedisStore {
         Self::open_with(url, partitions, settings, StoreLimits::default()).await
     }
 
-    /// Connects, checks version, eviction policy and partitions, and loads the scripts. `settings` count
-    /// only for a store without settings.
+    /// Connects, checks version, eviction policy and partitions, and loads the scripts. `settings`
+    /// apply only to a store without settings.
     ///
     /// # Errors
     /// If the server does not reply or cannot be used.
@@ -227,7 +228,8 @@ impl Store for RedisStore {
     }
 
     async fn ping(&self) -> Result<()> {
-        // Reads the key beside the lease, and keeps the epoch that this process knows up to date.
+        // The key of the epoch is on the same server as the lease. Reading it also updates the
+        // latest epoch that this process knows.
         self.observe_epoch().await
     }
 

@@ -1,7 +1,7 @@
 //! The contract of a store, by role. A caller takes the role it needs.
 //!
-//! Every method is one atomic step on one line, unless it says otherwise; `now` is the caller's clock in
-//! Unix milliseconds.
+//! Every method is one atomic step on one line, unless its documentation states otherwise. `now` is
+//! the caller's clock in Unix milliseconds.
 
 mod admin;
 mod admission;

@@ -1,4 +1,4 @@
-//! What goes into a store and comes out of it, by role.
+//! Arguments and results of store calls, by role.
 
 mod admin;
 mod admission;

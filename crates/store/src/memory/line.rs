@@ -42,7 +42,7 @@ pub(super) struct Line {
     pub(super) stopped: bool,
     /// When the line became able to admit again after it was stopped.
     pub(super) servable_since: Millis,
-    /// When the leader's last round that admitted tickets began.
+    /// When the leader's last round began that found the line able to admit.
     pub(super) last_round_at: Millis,
     pub(super) totals: LineTotals,
     pub(super) changes: VecDeque<Change>,
@@ -290,8 +290,8 @@ impl Line {
         self.missed.get(user).filter(|missed| missed.number == number)
     }
 
-    /// Logs a rank at or below the base that stopped waiting, even at the front: a lower rank may
-    /// still be reclaimed, so that the front alone does not tell pods that this one left.
+    /// Logs a rank at or below the base that stopped waiting, even at the front. A lower rank may
+    /// still be reclaimed, so pods cannot derive this departure from the front.
     fn log_departure_below_base(&mut self, rank: Rank) {
         if rank <= self.base.rank() {
             self.reclaimed.remove(rank);
@@ -318,7 +318,7 @@ impl Line {
         self.ended.insert(number, (reason, at));
     }
 
-    /// Returns how a number ended, while the line remembers it.
+    /// Returns how a number ended, or `None` if the line stores no end of it.
     pub(super) fn end_reason(&self, number: Number) -> Option<EndReason> {
         self.ended.get(&number).map(|(reason, _)| *reason)
     }
@@ -369,7 +369,8 @@ impl Line {
     pub(super) fn reopen(&mut self, run_id: u64, now: Millis) {
         self.base = Number::base_at(now).max(self.tail);
         self.tail = self.base;
-        // A line without any ticket so far has ended none: its item was read again after a loss.
+        // A line that never issued a ticket accepts older numbers, because its item may have been
+        // created again after a data loss.
         let had_tickets = self.totals.joined > 0;
         self.valid_from = if had_tickets { self.base.next() } else { Number(0) };
         (self.lost_from, self.lost_to, self.reclaim_until) = (Number(0), self.base, 0);

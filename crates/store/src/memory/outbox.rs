@@ -28,8 +28,8 @@ impl PendingEvents {
 }
 
 impl Outbox {
-    /// Continues with ids above all that were given before a data loss, as Redis does, whose stream ids
-    /// come from its clock.
+    /// Continues with ids above all that were issued before a data loss. Redis does the same,
+    /// because its stream ids come from its clock.
     pub(super) fn resume_after_loss(&mut self, run_id: u64) {
         self.last_id = run_id << 32;
     }

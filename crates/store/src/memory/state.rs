@@ -9,7 +9,7 @@ use super::outbox::{Outbox, PendingEvents};
 use crate::types::{Epoch, ReplayState};
 use crate::{Error, Result};
 
-/// The state of a store at one moment, as a replica has it that missed later writes.
+/// The state of a store at one moment: the data of a replica that missed later writes.
 #[derive(Debug, Clone)]
 pub struct StoreImage(pub(super) State);
 
@@ -84,7 +84,8 @@ impl State {
         outcome
     }
 
-    /// The same for a step that may reclaim tickets: the line then needs the leader again.
+    /// Runs a step like [`State::update_line`] and marks the line as active if the step reclaimed a
+    /// ticket, because the line then needs the leader again.
     pub(super) fn update_and_activate<T>(
         &mut self,
         id: &ItemId,

@@ -8,7 +8,7 @@ use crate::limits::{HEARTBEAT_RETENTION_MS, MAX_AUDIT_ENTRIES};
 use crate::types::{HeartbeatRecord, MemoryUsage};
 use crate::{AdminStore, Error, Result};
 
-/// How long the published count of waiting tickets is kept: twice the longest tick.
+/// How long the published count of waiting tickets is kept: 120 s, twice the longest tick (60 s).
 const WAITING_RETENTION_MS: Millis = 120_000;
 
 #[async_trait]

@@ -34,8 +34,8 @@ impl Capacity {
         self.measured.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the measurement is too old. The first caller that gets `true` refreshes it; the
-    /// others use the old one meanwhile.
+    /// Returns `true` to one caller per [`REFRESH_INTERVAL`], which then refreshes the measurement.
+    /// The other callers use the old one meanwhile.
     fn is_due(&self) -> bool {
         let mut measured = self.measured();
         let due = measured.at.is_none_or(|at| at.elapsed() >= REFRESH_INTERVAL);
@@ -57,7 +57,8 @@ impl Capacity {
 }
 
 impl RedisStore {
-    /// Returns why new tickets are refused by the last measurement, if they are.
+    /// Returns why the store refuses new tickets by the last measurement, or `None` if it accepts
+    /// them.
     pub(super) fn new_ticket_refusal(&self) -> Option<JoinRefusal> {
         self.capacity.measured().refusal
     }

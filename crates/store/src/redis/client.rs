@@ -1,8 +1,8 @@
 //! The Redis client: one server, the sentinels' master, or the nodes of a cluster.
 //!
-//! Every command and script goes through here, with one deadline for all it takes: connecting,
-//! redirections, and sending a script again that the server does not have. A call that Redis may have
-//! executed is never repeated.
+//! Every command and script passes through this module with one deadline, which includes
+//! connecting, redirections, and sending a script again that the server does not have. A call that
+//! Redis may have executed is never repeated.
 //!
 //! | file | contents |
 //! |---|---|

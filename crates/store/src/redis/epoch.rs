@@ -1,4 +1,4 @@
-//! Epochs, which only grow, whatever a fail-over loses.
+//! Epochs of leaders' terms. They only grow, even if a fail-over loses the latest ones.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,8 @@ impl RedisStore {
         }
     }
 
-    /// Reads the last epoch, for the case that a fail-over loses it.
+    /// Reads the stored epoch and keeps the highest one in this process, because a fail-over may
+    /// lose it.
     pub(super) async fn observe_epoch(&self) -> Result<()> {
         let epoch: Option<u64> = self.command(cmd("GET").arg(keys::epoch())).await?;
         self.epoch.fetch_max(epoch.unwrap_or(0), Ordering::Relaxed);

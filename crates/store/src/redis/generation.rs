@@ -1,9 +1,9 @@
 //! The generation of each partition's data: an id that is written with the partition and lost with it.
 //!
-//! A process remembers the id it found or wrote when it opened the store, for its whole life, and passes
-//! it to every script that may reclaim tickets. A script that finds another id, or none, has evidence that the
-//! partition lost its data since. A process that starts on an empty store knows only the new id and gives
-//! no evidence. See `docs/adr/015-store-generations.md`.
+//! A process keeps the id that it found or wrote when it opened the store until it exits, and
+//! passes it to every script that may reclaim tickets. A script that finds another id, or none, has
+//! evidence that the partition lost its data since. A process that starts on an empty store knows
+//! only the new id and gives no evidence. See `docs/adr/015-store-generations.md`.
 
 use daegi_domain::{ItemId, Millis};
 use futures_util::future::try_join_all;

@@ -51,7 +51,7 @@ fn page(branding: &Branding) -> String {
     custom.and_then(|branding| serde_json::to_string(branding).ok()).unwrap_or_default()
 }
 
-/// Items of releases without this field have none.
+/// Reads the branding. An item of a release without this field has the default.
 fn read_page(hash: &Hash) -> Result<Branding> {
     match hash.get("page").map(String::as_str) {
         None | Some("") => Ok(Branding::default()),
@@ -92,7 +92,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
                 "requeue" => OnRejoin::Requeue,
                 _ => OnRejoin::Keep,
             },
-            // Items of releases without this field have none.
+            // An item of a release without this field has the default.
             guard: match hash.get("guard").map(String::as_str) {
                 Some("online") => Guard::Online,
                 _ => Guard::Offline,

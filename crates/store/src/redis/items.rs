@@ -32,7 +32,7 @@ impl ItemStore for RedisStore {
     }
 
     async fn remove_item(&self, id: &ItemId) -> Result<bool> {
-        // `now` is the base of a tombstone, which an operator's removal never creates.
+        // `now` would be the base of a tombstone, which a removal without a version never creates.
         Ok(self.remove(id, None, None, 0).await? == ItemUpdateOutcome::Removed)
     }
 
@@ -125,8 +125,8 @@ impl RedisStore {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    /// Applies consecutive changes in one batch and removals one by one: they are rare and touch every key
-    /// of a line.
+    /// Applies consecutive changes in one batch, and removals one by one, because removals are rare
+    /// and touch every key of a line.
     async fn apply_partition(
         &self,
         partition: u16,

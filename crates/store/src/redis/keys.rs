@@ -20,7 +20,7 @@ pub(super) struct PartitionKeys {
     pub(super) settings_copy: String,
     /// SET: the ids of all items.
     pub(super) items: String,
-    /// HASH log → reading|read: the replay state of each log.
+    /// HASH log → `reading:` or `read:` and the run id of the server: the replay state of each log.
     pub(super) replays: String,
     /// HASH id, lost, lossAt: the generation of the partition's data, the generations that were
     /// lost, and when the last loss was recorded.
@@ -38,9 +38,9 @@ pub(super) struct LineKeys {
 /// A key of a line script.
 #[derive(Clone, Copy)]
 pub(super) enum LineKey {
-    /// One of the line, by its name after the prefix.
+    /// A key of the line, by its name after the prefix.
     OfLine(&'static str),
-    /// One of the line's partition.
+    /// A key of the line's partition.
     OfPartition(fn(&PartitionKeys) -> &String),
 }
 

@@ -15,8 +15,8 @@ use super::keys;
 use super::scripts::scripts;
 use crate::{CurrentLeader, Epoch, HeldLock, LockBackend, Renewal, Result};
 
-/// After an attempt that took longer than 400 ms without success, the connection is discarded: rslock keeps
-/// a connection that gets no replies.
+/// Duration of a failed attempt after which the connection is discarded: 400 ms. rslock itself
+/// keeps a connection that gets no replies.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Length of a holder's random value, as rslock generates it.

@@ -2,9 +2,9 @@
 
 use crate::types::MemoryUsage;
 
-/// Returns the usage of the fullest server of these `INFO memory`: by share of its limit, or by size if
-/// it has none.
-/// New tickets are refused from `high_percent` of the limit on.
+/// Returns the usage of the fullest server of these `INFO memory`: by share of its limit, or by
+/// size if it has none. New tickets are refused from `high_percent` of the limit on. Returns `None`
+/// without servers.
 pub(super) fn fullest(infos: &[String], high_percent: u8) -> Option<MemoryUsage> {
     let servers = infos.iter().map(|info| read(info, high_percent));
     servers.max_by(|one, other| fullness(one).total_cmp(&fullness(other)))
@@ -23,7 +23,7 @@ fn read(info: &str, high_percent: u8) -> MemoryUsage {
     }
 }
 
-/// Returns the used share of the limit; without a limit, of the largest number of bytes.
+/// Returns the used share of the limit; without a limit, the used share of `u64::MAX` bytes.
 fn fullness(memory: &MemoryUsage) -> f64 {
     let limit = if memory.limit == 0 { u64::MAX } else { memory.limit };
     memory.used as f64 / limit as f64

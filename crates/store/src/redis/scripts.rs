@@ -209,7 +209,7 @@ impl Positions {
         Self { names, rest }
     }
 
-    /// Whether a call may pass this many values.
+    /// Returns whether a call may pass this many values.
     fn fit(&self, count: usize) -> bool {
         count == self.names.len() || (self.rest.is_some() && count > self.names.len())
     }
@@ -271,7 +271,7 @@ impl ScriptInvocation<'_> {
         self
     }
 
-    /// All keys share a slot, so the first one determines the node.
+    /// Returns the first key. It determines the node, because all keys share a slot.
     pub(super) fn first_key(&self) -> Option<&[u8]> {
         self.keys.first().map(Vec::as_slice)
     }

@@ -136,7 +136,7 @@ impl TicketStore for RedisStore {
 }
 
 impl RedisStore {
-    /// Ends a ticket: `which` is `any` for a user who leaves, `entered` for an order that was closed.
+    /// Ends a ticket: `which` is `any` for a user who leaves, `entered` for an order that ended.
     async fn end_ticket(
         &self,
         Ticket { item: id, user, number, .. }: &Ticket,
@@ -144,7 +144,7 @@ impl RedisStore {
         which: &str,
         now: Millis,
     ) -> Result<EndOutcome> {
-        // Only leaves count against the limit; a closed order ends an entry.
+        // Only leaves count against the limit; the end of an order does not.
         let leave_cost_ms = if which == "any" { self.leave_limit.cost_ms() } else { 0 };
         let mut script = self.line_script(id, |scripts| &scripts.end_ticket);
         script.arg(now).arg(user.as_str()).arg(number.0).arg(reason.code()).arg(which);

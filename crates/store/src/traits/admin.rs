@@ -27,9 +27,9 @@ pub trait AdminStore: Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Records that the store lost data, for an operator who says so: from `now` on and for
-    /// [`crate::RECLAIM_WINDOW_MS`], numbers of earlier generations are reclaimed in every partition.
-    /// Not one atomic step; calling it again is harmless.
+    /// Records a data loss that an operator declares: from `now` on and for
+    /// [`crate::RECLAIM_WINDOW_MS`], numbers of earlier generations are reclaimed in every
+    /// partition. Not one atomic step; calling it again is harmless.
     async fn declare_loss(&self, now: Millis) -> Result<()>;
 
     /// Appends a change by an operator to the audit log, which keeps the latest
@@ -47,8 +47,8 @@ pub trait AdminStore: Debug + Send + Sync + 'static {
     /// process.
     async fn heartbeats(&self, now: Millis) -> Result<Vec<HeartbeatRecord>>;
 
-    /// Publishes how many tickets wait in all lines, as the leader counted them, for the limit of the
-    /// whole store. A store that counts by itself ignores it.
+    /// Publishes how many tickets wait in all lines, as the leader counted them, for the limit of
+    /// the whole store. The memory store ignores it, because it counts the tickets itself.
     async fn publish_waiting(&self, _tickets: u64) -> Result<()> {
         Ok(())
     }

@@ -11,8 +11,8 @@ use crate::types::{Admission, Epoch, Expiry, Sweep};
 #[async_trait]
 pub trait AdmissionStore: Debug + Send + Sync + 'static {
     /// Begins a term: a new epoch, which every partition stores. It is above every epoch that this
-    /// process knows and above `now`, so that a store that lost the counter never gives an epoch twice.
-    /// Only the holder of the lease may call it.
+    /// process knows and above `now`, so that a store that lost the counter never issues an epoch
+    /// twice. Only the holder of the lease may call it.
     async fn begin_term(&self, now: Millis) -> Result<Epoch>;
 
     /// Lists the lines of a partition that need the leader, reserved ones included.
@@ -20,9 +20,9 @@ pub trait AdmissionStore: Debug + Send + Sync + 'static {
 
     /// Admits up to `quota` tickets, at most [`crate::MAX_USERS_PER_CALL`] per call: returning ones
     /// first, then from the front of the line. While the partition's outbox holds `outbox_max`
-    /// admissions, admits none and marks the line as held. Each admission has one event. Calls with the
-    /// same `now` are one round; a round that begins less than `min_interval` after the last one admits
-    /// none, whichever leader ran that one.
+    /// admissions, admits none and marks the line as held. Each admission has one event. Calls with
+    /// the same `now` are one round. A round that begins less than `min_interval` after the last
+    /// one admits none, even if another leader ran the last one.
     async fn admit(
         &self,
         epoch: Epoch,
@@ -33,9 +33,10 @@ pub trait AdmissionStore: Debug + Send + Sync + 'static {
         now: Millis,
     ) -> Result<Admission>;
 
-    /// Ends entries that expired and tickets that missed their turn and can no longer return, at most
-    /// [`crate::MAX_USERS_PER_CALL`] per call. Removes old ends and changes that the front has passed,
-    /// and deactivates a line without tickets. Detects a fail-over, as `join` does.
+    /// Ends entries that expired and tickets that missed their turn and can no longer return, at
+    /// most [`crate::MAX_USERS_PER_CALL`] per call. Removes old ends and changes that the front has
+    /// passed, and deactivates a line that no longer needs the leader. Detects a fail-over, as
+    /// `join` does.
     async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry>;
 
     /// Removes tickets whose users were absent too long from the line; examines up to

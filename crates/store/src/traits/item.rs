@@ -17,10 +17,10 @@ pub trait ItemStore: Debug + Send + Sync + 'static {
     /// they end. Returns false if there is no such item.
     async fn remove_item(&self, id: &ItemId) -> Result<bool>;
 
-    /// Applies updates of product services in this order, one outcome each. Each is one atomic step on
-    /// one item: a version that is not newer than the stored one changes nothing, nor does a removal
-    /// without a version that was read before. The version of a removal is remembered, so that an older
-    /// event cannot create the item again.
+    /// Applies updates of product services in this order, one outcome each. Each is one atomic step
+    /// on one item. An update whose version is not newer than the stored one changes nothing, nor
+    /// does a removal without a version whose log position was applied before. The store keeps the
+    /// version of a removal, so that an older event cannot create the item again.
     async fn apply_item_updates(
         &self,
         updates: &[ItemUpdate],
@@ -56,6 +56,7 @@ pub trait ItemStore: Debug + Send + Sync + 'static {
     /// such item.
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>>;
 
-    /// Deletes a line and its item without a trace; for reserved lines only.
+    /// Deletes a line with its item and tickets and keeps no record of them; for reserved lines
+    /// only.
     async fn purge(&self, id: &ItemId) -> Result<()>;
 }

@@ -8,8 +8,8 @@ use crate::types::OutboxBatch;
 /// Stored events that are not published yet.
 #[async_trait]
 pub trait OutboxStore: Debug + Send + Sync + 'static {
-    /// Returns the oldest batches of a partition's outbox, in order; with `after`, those behind the
-    /// batch of that id, even if that batch was acknowledged.
+    /// Returns the oldest batches of a partition's outbox, in order; with `after`, those later than
+    /// the batch of that id, even if that batch was acknowledged.
     async fn outbox_read(
         &self,
         partition: u16,

@@ -11,13 +11,14 @@ use crate::types::{
 /// Tickets: join, poll, leave, complete.
 #[async_trait]
 pub trait TicketStore: Debug + Send + Sync + 'static {
-    /// Joins users in this order, one outcome each; at most a thousand per call. After a fail-over
-    /// the next number is above every number that may have been lost with it. A number's clock
-    /// ([`daegi_domain::Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`] behind `now`. `settings`
-    /// count only if the store has no copy of them: with the policy `auto` the quota of a tick also
-    /// limits the direct admissions between two ticks. New tickets beyond the policy's `max_waiting` or
-    /// the limits of the store are refused, in the order of `users`; users who have a ticket keep it. A
-    /// user who left the line too often is refused, see [`crate::LeaveLimit`].
+    /// Joins users in this order, one outcome each; at most 1000 per call. After a fail-over the
+    /// next number is above every number that may have been lost with it. A number's clock
+    /// ([`daegi_domain::Number::issued_at_ms`]) is at most [`daegi_domain::MAX_CLOCK_LAG_MS`]
+    /// behind `now`. `settings` apply only if the store has no copy of them: with the policy `auto`
+    /// the quota of a tick also limits the direct admissions between two ticks. New tickets beyond
+    /// the policy's `max_waiting` or the limits of the store are refused, in the order of `users`;
+    /// users who have a ticket keep it. A user who left the line too often is refused, see
+    /// [`crate::LeaveLimit`].
     async fn join(
         &self,
         id: &ItemId,
@@ -32,16 +33,18 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
     /// Marks numbers as seen. Not one atomic step across pages, which is harmless: marks only add.
     async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()>;
 
-    /// Returns the state of these tickets of one line, which must be genuine. A ticket that missed its turn and may
-    /// return moves to the returning ones, which are served before the line. A ticket whose number the
-    /// store lost is reclaimed at its old position, and the first reclaimed ticket starts the time in
-    /// which the line admits none. A number counts as lost only if there is evidence of a loss: another
-    /// server continues the line, a process knows an earlier generation, or an operator declared the
-    /// loss. Otherwise a number of another store is [`TicketState::Restarted`].
+    /// Returns the state of these tickets of one line. The caller must have verified their tokens.
+    /// A ticket that missed its turn and may return moves to the returning ones, which are served
+    /// before the line. A ticket whose number the store lost is reclaimed at its old position, and
+    /// the first reclaimed ticket starts the time in which the line admits none. A number counts as
+    /// lost only if there is evidence of a loss: another server continues the line, a process knows
+    /// an earlier generation, or an operator declared the loss. Otherwise the number belongs to
+    /// another store and is [`TicketState::Restarted`].
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>>;
 
-    /// Admits a ticket again whose genuine pass proves that it was admitted, if the store lost that;
-    /// otherwise as [`TicketStore::resolve`]. The event is written again, with the same id.
+    /// Admits a ticket again whose genuine pass proves that it was admitted, if the store lost that
+    /// admission; otherwise does the same as [`TicketStore::resolve`]. The event is written again,
+    /// with the same id.
     async fn restore_entry(&self, entry: &EntryProof, now: Millis) -> Result<TicketState>;
 
     /// Ends a ticket because its user leaves the line or gives the entry back.
@@ -53,10 +56,11 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
     async fn complete(&self, ticket: &Ticket, reason: EndReason, now: Millis)
     -> Result<EndOutcome>;
 
-    /// Records that these tickets of one line ended before the store lost data, as another source such as
-    /// Kafka's `token.closed` says. A number that was reclaimed meanwhile and waits leaves the line
-    /// without an event. A ticket that was admitted again stays as it is. Returns false if the store
-    /// has no data of the item. One atomic step per [`crate::MAX_USERS_PER_CALL`] tickets.
+    /// Records that these tickets of one line ended before the store lost data, as another source
+    /// reports, such as Kafka's `token.closed`. A number that was reclaimed meanwhile and waits
+    /// leaves the line without an event. A ticket that was admitted again stays as it is. Returns
+    /// false if the store has no data of the item. One atomic step per
+    /// [`crate::MAX_USERS_PER_CALL`] tickets.
     async fn note_ended(&self, ended: &[(Ticket, EndReason)], now: Millis) -> Result<bool>;
 
     /// Counts the tickets of these lines by state; unknown lines are left out. Not atomic across lines.

@@ -1,6 +1,6 @@
 use daegi_domain::Number;
 
-/// The number of a leader's term. 0 never leads.
+/// The number of a leader's term. No term has the number 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 

@@ -36,8 +36,8 @@ pub enum LiveState {
 }
 
 /// How often one user may leave one line within [`LEAVE_WINDOW_MS`] and still join it again. Each
-/// ticket costs a number and two events, so that a client that joins and leaves in a loop must be
-/// stopped.
+/// ticket costs a number and two events, so the store must refuse a client that joins and leaves in
+/// a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaveLimit(pub u32);
 

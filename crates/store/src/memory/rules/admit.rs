@@ -25,8 +25,9 @@ pub(in crate::memory) fn admit(
         return Admission { remaining: quota, outbox_full: true, ..Admission::default() };
     }
     line.item.held_until = 0;
-    // Absence does not count while the line can admit no ticket, and from then on each user has the
-    // full time. The speed before the stop says nothing about the speed from then on.
+    // Absence does not count while the line can admit no ticket. After a stop each user has the
+    // full grace period again, and the speed is measured from the beginning, because the speed
+    // before the stop does not predict it.
     let stopped = quota == 0 || line.is_stopped(settings, now);
     if !stopped && line.stopped {
         (line.servable_since, line.moves) = (now, None);

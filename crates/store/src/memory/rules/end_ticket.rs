@@ -59,7 +59,7 @@ pub(in crate::memory) fn complete(
 ) -> EndOutcome {
     let outcome = end_entry(line, ticket, reason, store, now, events);
     if !outcome.is_ended() {
-        // The order was closed after the user had given the entry back: its slot is free now.
+        // The order ended after the user had given the entry back: its slot is free now.
         line.leftover.remove(&ticket.number);
     }
     outcome
@@ -77,7 +77,8 @@ fn end_entry(
     let Some(entry) = line.entered.get_number(user, number) else {
         return reclaim::end_unrecorded(line, user, number, reason, store, now, events);
     };
-    // An expired entry stays expired, even before the leader removes it, because polls said so.
+    // An expired entry stays expired, even before the leader removes it, because polls have already
+    // returned that.
     let in_time = entry.expires_at > now;
     line.entered.remove(user);
     let reason = if in_time { reason } else { EndReason::Expired };

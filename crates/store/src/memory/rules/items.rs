@@ -69,8 +69,8 @@ fn remove_update(
     now: Millis,
 ) -> ItemUpdateOutcome {
     let Some(line) = lines.get_mut(id) else {
-        // The version is kept although there is no item: an older event that creates it may still
-        // arrive.
+        // Keep the version although there is no item, because an older event that creates it may
+        // arrive later.
         if let Some(version) = version {
             lines.insert(id.clone(), tombstone(id, version, now));
         }
@@ -133,7 +133,7 @@ fn tombstone(id: &ItemId, version: u64, now: Millis) -> Line {
         updated_at: None,
         policy: daegi_domain::Policy::default(),
     };
-    // No number is issued before the line is opened again.
+    // The run id 0 is a placeholder: the line issues no number before it is opened again.
     let mut line = Line::new(item, 0, now);
     line.removed = true;
     line

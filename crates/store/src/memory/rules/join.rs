@@ -117,8 +117,9 @@ pub(super) fn count_leave(line: &mut Line, user: &UserId, store: StoreIdentity, 
     line.leaves.due(now, 10);
 }
 
-/// Returns the ticket that the user has. If the user may take a new one (`may_join`), a ticket whose
-/// time is up ends here; with `may_requeue` and the policy `requeue`, a ticket in the line ends, too.
+/// Returns the ticket that the user has. If the user may take a new one (`may_join`), a ticket
+/// whose time has passed ends here; with `may_requeue` and the policy `requeue`, a ticket in the
+/// line ends, too.
 fn existing_ticket(
     line: &mut Line,
     user: &UserId,

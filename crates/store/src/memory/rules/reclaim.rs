@@ -1,5 +1,5 @@
-//! Recovery of numbers that the line lost. A ticket whose token verified proves that the store issued
-//! its number; see `docs/adr/009-the-line-re-forms.md`.
+//! Recovery of numbers that the line lost. A ticket whose token verified proves that the store
+//! issued its number; see `docs/adr/009-recovery-from-data-loss.md`.
 
 use daegi_domain::{Departed, EndReason, MAX_CLOCK_LAG_MS, Millis, Number, Reclaimed, UserId};
 
@@ -9,7 +9,7 @@ use crate::memory::line::{Change, Line};
 use crate::memory::outbox::PendingEvents;
 use crate::types::{EndOutcome, LeaveLimit, TicketState};
 
-/// What a step on a line must know of the store.
+/// The properties of the store that a step on a line depends on.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::memory) struct StoreIdentity {
     /// Changes with every data loss. In Redis this is the server's run id.
@@ -38,9 +38,10 @@ impl Line {
         now < store.loss_until || self.run_id != store.run_id
     }
 
-    /// Returns whether a further loss widens the range of lost numbers instead of starting a new one: at
-    /// least half of the reclaim window remains. A loss of the partition counts only for a line that
-    /// began around that time, because the ends of all numbers in the range must still be remembered.
+    /// Returns whether a further loss widens the range of lost numbers instead of starting a new
+    /// one: at least half of the reclaim window remains. A loss of the partition counts only for a
+    /// line that began around that time, because the ends of all numbers in the range must still be
+    /// stored.
     fn widens(&self, store: StoreIdentity, now: Millis) -> bool {
         let soon = now + RECLAIM_WINDOW_MS / 2;
         let remembered_until = self.lost_to.issued_at_ms() + ENDED_RETENTION_MS;
@@ -48,11 +49,12 @@ impl Line {
             || (soon < store.loss_until && store.loss_until <= remembered_until)
     }
 
-    /// Returns whether the end of this number may be forgotten after
-    /// [`crate::limits::WAITING_END_RETENTION_MS`]. A number whose end is forgotten must never be
-    /// reclaimed. So all numbers keep [`ENDED_RETENTION_MS`] that are in a lost range or may get into
-    /// one: up to the base, while a reclaim window is open, and as long as a loss may still widen the
-    /// range that begins with the line. Later losses begin above all numbers issued before.
+    /// Returns whether the end of this number may be deleted after
+    /// [`crate::limits::WAITING_END_RETENTION_MS`]. A number whose end is deleted must never be
+    /// reclaimed. So the ends of all numbers that are in a lost range or may get into one are kept
+    /// for [`ENDED_RETENTION_MS`]: up to the base, while a reclaim window is open, and as long as a
+    /// loss may still widen the range that begins with the line. Later losses begin above all
+    /// numbers issued before.
     pub(in crate::memory) fn may_forget_early(&self, number: Number, now: Millis) -> bool {
         let widens_until = self.lost_to.issued_at_ms() + ENDED_RETENTION_MS - RECLAIM_WINDOW_MS / 2;
         number > self.base && now >= self.reclaim_until.max(widens_until)
@@ -88,7 +90,8 @@ impl Line {
         if !self.widens(store, now) {
             (self.lost_from, self.reclaim_until) = (self.tail.next(), now + RECLAIM_WINDOW_MS);
         }
-        // Reclaimed tickets may be lost again, so that a running hold starts from the beginning.
+        // Reclaimed tickets may be lost again: restart a running recovery hold with its full
+        // duration.
         let is_recovering = self.item.recovering_until > now;
         self.item.recovering_until = if is_recovering { now + store.recovery_hold } else { 0 };
         self.move_base(Number::base_at(now).max(Number(self.tail.max(issued).0 + LOSS_GAP)));
@@ -98,7 +101,7 @@ impl Line {
     }
 
     /// Continues the counter at the clock if it is more than [`MAX_CLOCK_LAG_MS`] behind, so that a
-    /// number says when it was issued. No number is lost: the lost range stays as it is.
+    /// number encodes its time of issue. No number is lost: the lost range stays as it is.
     pub(super) fn follow_clock(&mut self, now: Millis) {
         let base = Number::base_at(now);
         if base.0.saturating_sub(self.tail.0) > MAX_CLOCK_LAG_MS * Number::PER_MS {
@@ -138,14 +141,16 @@ impl Line {
         }
     }
 
-    /// Returns whether the user has a ticket that is served before any reclaimed one.
+    /// Returns whether the user is entered, returning or missed: such a ticket is served before any
+    /// reclaimed one.
     fn has_served_ticket(&self, user: &UserId) -> bool {
         self.entered.get(user).is_some()
             || self.returning.number_of(user).is_some()
             || self.missed.get(user).is_some()
     }
 
-    /// Starts the time in which the line admits no ticket, with the first reclaimed one.
+    /// Starts the recovery hold, during which the line admits no ticket, unless it was started
+    /// before.
     fn start_recovery_hold(&mut self, store: StoreIdentity, now: Millis) {
         if self.item.recovering_until == 0 {
             self.item.recovering_until = now + store.recovery_hold;
@@ -153,7 +158,8 @@ impl Line {
     }
 }
 
-/// Returns the state of a genuine ticket that the line neither holds nor remembers the end of.
+/// Returns the state of a genuine ticket that is neither in the line nor entered and has no stored
+/// end.
 pub(super) fn resolve_unknown(
     line: &mut Line,
     user: &UserId,
@@ -169,7 +175,7 @@ pub(super) fn resolve_unknown(
         line.advance_past_lost(number, store, now);
     }
     if !line.is_in_lost_range(number) {
-        // The end is older than its retention.
+        // The end is past its retention; report it as expired.
         return TicketState::Ended(EndReason::Expired);
     }
     if !line.in_reclaim_window(store, now) || line.waiting.contains(number) {

@@ -6,7 +6,7 @@ use crate::memory::line::Line;
 use crate::memory::outbox::PendingEvents;
 use crate::types::{EntryProof, LiveState, TicketState};
 
-/// Admits a ticket again whose pass proves that it was admitted, if the line lost that.
+/// Admits a ticket again whose pass proves that it was admitted, if the line lost that admission.
 pub(in crate::memory) fn restore_entry(
     line: &mut Line,
     entry: &EntryProof,

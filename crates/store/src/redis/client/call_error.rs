@@ -1,4 +1,4 @@
-//! The meaning of the Redis library's errors, decided in one place.
+//! Classification of the Redis library's errors.
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -15,7 +15,7 @@ pub(in crate::redis) enum CallError {
     Config(Error),
 }
 
-/// What an error says about the server.
+/// The state of the server that an error indicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorClass {
     /// The server works: the error is its reply to this command.

@@ -33,8 +33,8 @@ struct State {
     retry_at: Option<Instant>,
 }
 
-/// Permission for one call. The caller reports the result with [`Permit::succeed`] or [`Permit::fail`]; a
-/// permit that is dropped says nothing about the server.
+/// Permission for one call. The caller reports the result with [`Permit::succeed`] or
+/// [`Permit::fail`]; a permit that is dropped counts neither as success nor as failure.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Permit<'a> {
@@ -54,7 +54,8 @@ enum Decision {
 }
 
 impl CircuitBreaker {
-    /// Returns `None` while the breaker is open and no probe is due.
+    /// Returns a permit for one call. While a probe runs, waits for its result until `deadline`.
+    /// Returns `None` if the breaker is open and no probe is due, or at the deadline.
     pub(super) async fn acquire(&self, deadline: Instant) -> Option<Permit<'_>> {
         if !self.is_open() {
             return Some(Permit { breaker: self, is_probe: false });
@@ -77,7 +78,7 @@ impl CircuitBreaker {
 
     fn decide(&self) -> Decision {
         let mut state = self.state();
-        // A probe closed the breaker since the caller looked.
+        // A probe closed the breaker after the caller found it open.
         if !self.is_open() {
             return Decision::Allow { is_probe: false };
         }
@@ -128,7 +129,7 @@ impl Permit<'_> {
 }
 
 impl Drop for Permit<'_> {
-    /// The probe has no result, so the next call may probe.
+    /// Allows the next call to probe, because this probe has no result.
     fn drop(&mut self) {
         if self.is_probe {
             self.breaker.state().retry_at = Some(Instant::now());

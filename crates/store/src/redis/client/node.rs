@@ -1,4 +1,4 @@
-//! One server: the only place that sends commands to Redis.
+//! One server. Only this module sends commands to Redis.
 //!
 //! Every call has a deadline, and its result updates the state of the server. The next call replaces a
 //! broken connection. The first replacement does not open the circuit breaker, so that a broken connection

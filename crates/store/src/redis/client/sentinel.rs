@@ -67,7 +67,7 @@ impl Sentinels {
     ) -> Option<Result<MasterReport, RedisError>> {
         let credentials = self.credentials.without_database();
         let mut reply = self.query_as(node, &credentials, deadline).await?;
-        // Sentinels have the password of the servers, or none.
+        // Sentinels have the password of the servers or none: retry without credentials.
         let refused = |error: &RedisError| error.kind() == ErrorKind::AuthenticationFailed;
         if credentials.has_user_info() && reply.as_ref().is_err_and(refused) {
             reply = self.query_as(node, &Credentials::default(), deadline).await?;

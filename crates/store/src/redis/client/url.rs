@@ -105,7 +105,7 @@ impl Credentials {
         self.user_info.is_some()
     }
 
-    /// The same credentials for a sentinel, which has no databases.
+    /// Returns the same credentials without the database, because a sentinel has no databases.
     pub(super) fn without_database(&self) -> Self {
         Self { user_info: self.user_info.clone(), database: None }
     }
@@ -128,7 +128,7 @@ impl NodeAddr {
         &self.host
     }
 
-    /// `host:port`, `host` or `[v6]:port`.
+    /// Parses `host:port`, `host` or `[v6]:port`. Returns `None` if the text is none of these.
     pub(super) fn parse(text: &str, default_port: u16) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && !port.ends_with(']') => {

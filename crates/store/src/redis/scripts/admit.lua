@@ -1,7 +1,7 @@
--- Admit tickets: returning ones first, then from the frontier. A ticket that was not seen within the grace
--- period misses its turn instead. A line has one round per tick whichever replica leads: a call within
--- `min_interval` of the last round does nothing, so that neither a hand-over nor a retried round exceeds
--- the quota. All calls of a round pass the same `now`.
+-- Admit tickets: returning ones first, then from the front of the line. A ticket that was not seen within the
+-- grace period misses its turn instead. A line has one round per tick, even if another replica takes over: a
+-- call within `min_interval` of the last round does nothing, so that neither a hand-over nor a retried round
+-- exceeds the quota. All calls of a round pass the same `now`.
 -- KEYS: line, then slices of liveness from first_slice to the one after the current
 -- ARGV: epoch · quota (int) · max_admissions (int, how many the outbox may hold) · now (int, ms) ·
 --       max_users (int, per call) · first_slice (int) · min_interval (int, ms)
@@ -20,8 +20,8 @@ if not item.id then return {0, 0, quota, 0, 0} end
 local since = now - tonumber(item.servedAt or '0')
 if since > 0 and since < min_interval then return {0, 0, 0, 0, 0} end
 
--- Return how many admissions the outbox holds. Never more than all its events, so that the count recovers
--- from a relay of a release that does not maintain it.
+-- Return how many admissions the outbox holds. Limit the count to that of all events, because a relay of a
+-- release that does not maintain it leaves it too high.
 local function admissions_pending()
   local events, admissions = unpack(redis.call('MGET', OUTBOX_EVENTS, OUTBOX_ADMISSIONS))
   return math.max(0, math.min(tonumber(events or '0'), tonumber(admissions or events or '0')))
@@ -35,7 +35,8 @@ if outbox_free <= 0 then
   return {0, 0, quota, 0, 1}
 end
 
--- Absence does not count while the line can admit no ticket, and from then on each user has the full time.
+-- Absence does not count while the line can admit no ticket. After a stop each user has the full grace period
+-- again.
 local stopped, servable_since = quota == 0 or is_stopped(item, now), tonumber(item.servableSince or '0')
 if not stopped and item.stopped == '1' then servable_since = now end
 local grace = tonumber(item.graceSeconds or '0')
@@ -88,7 +89,7 @@ local function mark_missed(user, number)
 end
 
 -- Collect the numbers at or below the base, because lower ones may still be reclaimed, so that pods cannot
--- derive these departures from the frontier. `tickets` is in ascending order.
+-- derive these departures from the front. `tickets` is in ascending order.
 local function log_departures_below_base(tickets)
   for i = 2, #tickets, 2 do
     if tonumber(tickets[i]) > base then break end
@@ -96,8 +97,8 @@ local function log_departures_below_base(tickets)
   end
 end
 
--- Admit those of the tickets (user, number, …) whose users are present. Mostly all are, which one check of
--- the range shows.
+-- Admit those of the tickets (user, number, …) whose users are present. Check the whole range first, because
+-- mostly all users are present.
 local function admit_present(tickets)
   if are_all_present(tonumber(tickets[2]), tonumber(tickets[#tickets])) then
     admit_all(tickets, expires_at)
@@ -115,8 +116,8 @@ local function admit_present(tickets)
   end
 end
 
--- Admit from the front of a queue, at most `count` tickets, until quota or call limit is used up. Each step
--- takes as many tickets as can be admitted; what missed turns leave free goes to the next step.
+-- Admit from the front of `queue`, at most `count` tickets, until quota or call limit is used up. Each step
+-- takes as many tickets as can be admitted; the next step uses the part of the quota that missed turns left.
 local function admit_from(queue, count)
   while count > 0 and admitted < free and admitted + missed < max_users do
     local tickets = redis.call('ZPOPMIN', queue, math.min(free - admitted, max_users - admitted - missed, count))

@@ -1,7 +1,7 @@
--- Count the tickets of a line by where they are, and in total.
+-- Count the tickets of a line by state, and in total.
 -- KEYS: line
 -- ARGV: none
--- Reply: {waiting, returning, missed, entered, base, frontier, tail, joined, admitted, ended,
+-- Reply: {waiting, returning, missed, entered, base, front, tail, joined, admitted, ended,
 --         and of those completed, expired, left, abandoned} or {} if there is no item
 -- Atomic: changes nothing; all counts are of one moment.
 if not item_exists() then return {} end

@@ -1,6 +1,6 @@
--- End a live ticket: its user leaves, or its order is closed. A lost ticket ends, too, so that it cannot be
--- reclaimed later. A ticket whose time has passed ends as expired or abandoned, also before the leader's
--- next round, because polls have already returned that.
+-- End a live ticket: its user leaves, or its order ended. A lost ticket ends, too, so that it cannot be
+-- reclaimed later. A ticket whose time has passed ends as expired or abandoned, also before the leader's next
+-- round, because polls have already returned that.
 -- KEYS: line
 -- ARGV: now (int, ms) · user · number (int) · reason · which ('entered': entries only, or 'any') ·
 --       recovery_hold (int, ms) · generation (known to the process) · new_id (for a partition that has
@@ -11,7 +11,8 @@ local item = load_recovery_state(check_generation(GENERATION, generation, new_id
 if not item.id then return 'f' end
 allow_oom(ITEM)
 
--- Keep the slot of an entry that its user gave back until the pass expires.
+-- Keep the slot of an entry that its user gave back until the pass expires, because an offline guard accepts
+-- the pass until then.
 local function reserve_slot(expires_at)
   redis.call('ZADD', RESERVED_SLOTS, format_number(expires_at), format_number(number))
   if redis.call('PTTL', RESERVED_SLOTS) < expires_at - now then
@@ -21,7 +22,7 @@ end
 
 local reply, was_admitted = 'd', false
 
--- Remove the ticket from where it is. Return whether it was live.
+-- Remove the ticket from the line or the entry set. Return whether it was live.
 local function remove_live_ticket()
   local entered, _, expires_at = parse_entry(redis.call('HGET', ENTERED, user))
   if entered == number then
@@ -42,7 +43,7 @@ local function remove_live_ticket()
     return true
   end
   if which == 'entered' then
-    -- The order was closed after the user had given the entry back.
+    -- The order ended after the user had given the entry back: its slot is free now.
     redis.call('ZREM', RESERVED_SLOTS, format_number(number))
     return false
   end

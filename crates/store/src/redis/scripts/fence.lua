@@ -1,4 +1,4 @@
--- Let an epoch lead one partition, unless a later one leads it.
+-- Store the epoch that leads one partition, unless the stored one is equal or later.
 -- KEYS: FENCE
 -- ARGV: epoch (int)
 -- Reply: the epoch that leads now

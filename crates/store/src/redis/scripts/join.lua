@@ -1,4 +1,4 @@
--- Join users in the order given: each gets the ticket they hold, a new one, or a refusal.
+-- Join users in the order of the call: each gets the ticket that they hold, a new one, or a refusal.
 -- KEYS: line, then the current slice of liveness
 -- ARGV: now (int, ms) · pod_quota (global quota per tick as the pod knows it) · recovery_hold (int, ms) ·
 --       store_refusal (reply tag of new tickets, or '') · max_waiting (int, tickets in the whole store) ·
@@ -15,12 +15,12 @@ local item = item_fields('removed', 'enabled', 'stock', 'paused', 'tail', 'throu
   'tokensPerTick', 'maxActive', 'maxWaiting', 'admitUpToStock', 'passTtlSeconds', 'onRejoin', 'run',
   'recoveringUntil', 'behindUntil', 'heldUntil')
 
--- Why the line is closed, or nil.
+-- Reply tag of an item that cannot be joined, or nil if it can.
 local closed
 if item.removed ~= '0' then closed = 'n'
 elseif item.enabled ~= '1' then closed = 'd'
 elseif item.stock == '0' then closed = 's' end
--- Why no new ticket is given, or nil.
+-- Reply tag with which new tickets are refused, or nil if they are issued.
 local refusal = closed or (store_refusal ~= '' and store_refusal or nil)
 
 local recovered = not closed and detect_data_loss(item.run, now, recovery_hold)
@@ -35,7 +35,7 @@ end
 
 local tail, direct_admissions = tonumber(item.tail or '0'), tonumber(item.through or '0')
 local tail_before, direct_before = tail, direct_admissions
--- New waiting tickets are added at the end, in one ZADD. These counts include them meanwhile.
+-- New waiting tickets are added at the end of the script, in one ZADD. `waiting` includes them before that.
 local added, added_count = {}, 0
 local waiting, returning = redis.call('ZCARD', WAITING), redis.call('ZCARD', RETURNING)
 local missed_count = redis.call('HLEN', MISSED)
@@ -59,7 +59,7 @@ local function position_of(user)
   return returning + redis.call('ZRANK', WAITING, user) + 1
 end
 
--- Return whether a new ticket is admitted at once.
+-- Return whether a new ticket is admitted directly, without waiting.
 local function admits_directly()
   return is_auto and item.paused ~= '1' and direct_admissions < quota
     and waiting + returning == 0
@@ -115,8 +115,8 @@ local function existing_ticket(user, i)
   return {'w', 1, number, position_of(user), 0}
 end
 
--- Continue the counter at the clock if it is more than MAX_CLOCK_LAG_MS behind, so that a number tells when
--- it was given. Nothing was lost: the lost range stays as it is. Called before the first number.
+-- Continue the counter at the clock if it is more than MAX_CLOCK_LAG_MS behind, so that a number encodes its
+-- time of issue. No number is lost: the lost range stays as it is. Call it before the first number is issued.
 local function follow_clock()
   local clock = math.min(now * NUMBERS_PER_MS, MAX_NUMBER)
   if clock - tail <= MAX_CLOCK_LAG_MS * NUMBERS_PER_MS then return end
@@ -159,7 +159,7 @@ for i = 1, #ARGV - USERS + 1 do
       elseif tag == 'E' then run = {tag, 1, tail, now, expires_at}
       else run = {tag, 1, 0, tag == 'c' and wait or 0, 0} end
       replies[#replies + 1] = run
-      -- Each user who left too often has their own wait.
+      -- The wait differs for each user who left too often, so that such replies form no run.
       run_tag = tag ~= 'c' and tag
     end
   end

@@ -5,7 +5,8 @@
 -- Atomic: marks of concurrent calls are merged, none is lost.
 if not item_exists() then return 'OK' end
 
--- Return the union of two bit strings, 64 bytes at a time: string.byte cannot return a whole page at once.
+-- Return the union of two bit strings, 64 bytes at a time: string.byte cannot return a whole page in one
+-- call.
 local function merged(old, new)
   if old == new then return new end
   if #old < #new then old, new = new, old end

@@ -4,7 +4,7 @@
 -- KEYS: line
 -- ARGV: now (ms) · ended_tickets.. (user, number, reason, …)
 -- Reply: 1, or 0 if the item is unknown
--- Atomic: no call sees a number both ended and in the line.
+-- Atomic: a number is never both ended and in the line.
 if not redis.call('HGET', ITEM, 'id') then return 0 end
 allow_oom(ITEM)
 

@@ -2,7 +2,7 @@
 -- KEYS: OUTBOX · OUTBOX_EVENTS · OUTBOX_ADMISSIONS
 -- ARGV: batches.. (stream ids)
 -- Reply: number of events removed
--- Atomic: the counts always equal the content of the outbox.
+-- Atomic: batches are removed and the counts reduced together.
 local events, admissions = 0, 0
 
 local function is_admission(fields)

@@ -1,8 +1,8 @@
--- Delete a reserved line with its item and tickets. Its slices of liveness expire by themselves.
+-- Delete a reserved line with its item and tickets. Redis deletes its slices of liveness when their TTL ends.
 -- KEYS: line
 -- ARGV: id
 -- Reply: 'OK'
--- Atomic: the line exists or is gone.
+-- Atomic: the line is deleted completely or not at all.
 redis.call('UNLINK', ITEM, WAITING, RETURNING, MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL, DEPARTED, ENDED,
   SLICE_STARTS, RATE, LEAVES, RESERVED_SLOTS)
 redis.call('SREM', ACTIVE, id)

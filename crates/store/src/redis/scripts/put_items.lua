@@ -15,9 +15,9 @@ local function append(words, from, first, last)
   for i = first, last do words[#words + 1] = from[i] end
 end
 
--- Return the fields of a new line. It begins above every number that the item's earlier line has given.
--- A line that no user ever joined accepts all older numbers: they may be of a line that was lost, which the
--- partition's generation decides.
+-- Return the fields of a new line. It begins above every number that the item's earlier line has issued. A
+-- line that no user ever joined accepts all older numbers, because they may be of a line that was lost. The
+-- partition's generation decides whether they are.
 local run
 local function new_line_fields(tail, joined)
   local base = math.max(math.min(now * NUMBERS_PER_MS, MAX_NUMBER), tonumber(tail or '0'))

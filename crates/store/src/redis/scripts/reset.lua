@@ -1,4 +1,4 @@
--- End the line and begin a new one: numbers given before are not valid any more.
+-- End the line and begin a new one: numbers issued before are not valid any more.
 -- KEYS: line
 -- ARGV: now (ms)
 -- Reply: HGETALL item, or {} if there is none

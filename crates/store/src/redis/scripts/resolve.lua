@@ -29,7 +29,7 @@ local function reclaim(user, number)
   end
 end
 
--- Return the state of a genuine number that is nowhere and has no stored end.
+-- Return the state of a genuine number that is neither in the line nor entered and has no stored end.
 local function resolve_unknown(user, number)
   if number > item.tail then
     if not has_evidence(item, now) then return {'r'} end

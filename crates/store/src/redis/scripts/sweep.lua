@@ -11,7 +11,7 @@ local grace = tonumber(item.graceSeconds or '0')
 if grace == 0 then return {0, 0} end
 
 local limit = grace + tonumber(item.missedKeepSeconds)
--- Absence does not count while the line can admit no ticket, and from then on each user has the full time.
+-- Absence does not count while the line can admit no ticket. After a stop each user has the full time again.
 if item.stopped == '1' or is_stopped(item, now) or tonumber(item.heldUntil or '0') > now
   or now - tonumber(item.servableSince or '0') < limit * 1000 then
   return {0, 0}

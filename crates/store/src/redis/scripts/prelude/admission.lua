@@ -1,4 +1,4 @@
--- Whether a line may admit, and how many: quota, capacity, leaves, progress.
+-- Whether a line may admit, and how many: quota, capacity, progress.
 
 -- Return the global quota of a tick: the partition's copy, or `given` if there is none yet.
 local function global_quota(given)
@@ -26,8 +26,9 @@ local function free_capacity(item, taken)
   return math.max(free, 0)
 end
 
--- Count tickets that left the front of the line, for the estimate of its speed. The field `moves` holds:
--- when the line began to move, how many tickets then, when it moved last, how many since the beginning.
+-- Count tickets that left the front of the line, for the estimate of its speed. The field `moves` holds: when
+-- the line began to move (ms), how many tickets left then, when the last ones left (ms), how many left after
+-- the beginning.
 local function record_progress(tickets, now)
   local bucket = math.floor(now / RATE_BUCKET_MS)
   redis.call('HINCRBY', RATE, format_number(bucket), tickets)

@@ -16,10 +16,10 @@ local function run_id()
   return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
 end
 
--- Let this script write although the server has reached maxmemory. With noeviction, Redis and Valkey refuse
--- a command with the flag deny-oom (HSET, ZADD, XADD, SET, INCRBY, LPUSH, …) inside a script without a
--- shebang only while the script has called no write command. PERSIST is a write command without that
--- flag and changes nothing at a key that has no TTL or does not exist: `key` must be one of those.
--- Call it in every script that frees memory, stops admission or serves tickets that exist; a join of a
--- new ticket must not call it.
+-- Allow this script to write although the server has reached maxmemory. With noeviction, Redis and Valkey
+-- refuse a command with the flag deny-oom (HSET, ZADD, XADD, SET, INCRBY, LPUSH, …) inside a script without a
+-- shebang only while the script has called no write command. PERSIST is a write command without that flag. It
+-- removes a TTL, so `key` must have none, must not exist, or must get a new TTL from the script. Call it in
+-- every script that frees memory, stops admission or serves tickets that exist; a join of a new ticket must
+-- not call it.
 local function allow_oom(key) redis.call('PERSIST', key) end

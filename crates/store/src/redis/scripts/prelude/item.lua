@@ -1,4 +1,4 @@
--- The item of a line: its fields, and whether it can admit.
+-- The item of a line: its fields, its revision, and the restart of its line.
 
 -- Return the named fields of the item as a table; absent ones are false.
 local function item_fields(...)
@@ -19,8 +19,8 @@ local function bump_revision(now)
   return redis.call('HGETALL', ITEM)
 end
 
--- End the waiting, returning and missed tickets without events. Entries stay. Numbers given before are
--- below validFrom afterwards.
+-- End the waiting, returning and missed tickets without events. Entries stay. Numbers issued before are below
+-- validFrom afterwards.
 local function restart_line()
   local item = item_fields('tail', 'dropped')
   local ended = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING) + redis.call('HLEN', MISSED)

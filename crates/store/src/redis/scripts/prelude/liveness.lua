@@ -1,9 +1,9 @@
 -- Liveness: which numbers were seen when. A slice is the hash of one span of SLICE_MS: page → bits, one bit
 -- per number. The keys from KEYS[SLICES] on are consecutive slices; scripts that mark get the current one.
 
--- Keep the current slice as long as a policy may look back to it: kept for an hour, slices would be a
--- quarter of a line's memory. Never shorter than the default policy needs, so that a line finds the slices
--- it needs when its policy looks back further from now on.
+-- Extend the TTL of the current slice to the longest absence that the policy allows and two slices. A fixed
+-- TTL of 1 h would make slices a quarter of a line's memory. The TTL is never shorter than the default policy
+-- needs, so that the slices still exist when the policy is changed to a longer absence.
 local function extend_slice_ttl()
   local grace, missed_keep = unpack(redis.call('HMGET', ITEM, 'graceSeconds', 'missedKeepSeconds'))
   local absence_ms = (tonumber(grace or '0') + tonumber(missed_keep or '0')) * 1000
@@ -35,7 +35,7 @@ local function oldest_slice(now, seconds)
   return math.max(0, math.floor(math.max(0, now - seconds * 1000) / SLICE_MS))
 end
 
--- Return the first number given in slice `oldest` or later; it and all higher ones count as seen.
+-- Return the first number issued in slice `oldest` or later; it and all higher ones count as seen.
 local function first_recent_number(oldest)
   return tonumber(redis.call('ZRANGEBYSCORE', SLICE_STARTS, oldest, '+inf', 'LIMIT', 0, 1)[1]) or math.huge
 end

@@ -7,11 +7,11 @@ local ended_events, ended_index, ended_by_reason, ended_in_call = {}, {}, {}, {}
 -- Admissions of this call: user, number as text, user, number, … All have the same expiry.
 local new_entries, new_entries_expire_at = {}, nil
 
--- Return the lowest number whose end is kept for WAITING_END_RETENTION_MS only; math.huge for none. A
--- ticket whose end is deleted must never be reclaimed, so the ends of all numbers that are in a lost range or
--- may get into one are kept for ENDED_RETENTION_MS: up to the base, while a reclaim window is open, and as
--- long as a loss may still extend the range that begins with the line (see extends_lost_range()). Later
--- losses begin above all numbers given before.
+-- Return the lowest number whose end is kept for WAITING_END_RETENTION_MS only; math.huge for none. A ticket
+-- whose end is deleted must never be reclaimed, so the ends of all numbers that are in a lost range or may
+-- get into one are kept for ENDED_RETENTION_MS: up to the base, while a reclaim window is open, and as long
+-- as a loss may still extend the range that begins with the line (see extends_lost_range()). Later losses
+-- begin above all numbers issued before.
 local short_retention_start
 local function short_retention_from(now)
   if not short_retention_start then
@@ -26,9 +26,9 @@ local function short_retention_from(now)
   return short_retention_start
 end
 
--- End a ticket that the caller has removed from where it was. `was_admitted` distinguishes leaves of entries
--- from leaves of waiting tickets. The score of an end with the short retention is that much earlier, so
--- that one rule deletes both kinds.
+-- End a ticket that the caller has removed from the line or the entry set. `was_admitted` distinguishes
+-- leaves of entries from leaves of waiting tickets. The score of an end with the short retention is earlier
+-- by the difference of both retentions, so that expire.lua deletes both kinds with one limit.
 local function end_ticket(user, number, reason, now, was_admitted)
   local n, score = format_number(number), now
   local from_line = reason == 'A' or reason == 'R' or (reason == 'L' and not was_admitted)
@@ -53,8 +53,8 @@ local function end_reason_of(number)
   return nil
 end
 
--- Admit tickets (user, number as text, user, number, …) that the caller has removed from where they were.
--- Numbers are text, because formatting one costs more than the rest.
+-- Admit tickets (user, number as text, user, number, …) that the caller has removed from the line. Numbers
+-- are text, because formatting one costs more than the rest of its admission.
 local function admit_all(tickets, expires_at)
   new_entries_expire_at = expires_at
   if #new_entries == 0 then
@@ -76,7 +76,8 @@ local function entry_count() return redis.call('HLEN', ENTERED) + #new_entries /
 
 -- Write the entries of this call, and use up new_entries: each number becomes number:admission:expiry. The
 -- expiry is stored per group of at most ENTRY_GROUP users, so that a group costs one element of a sorted set.
--- A user whose entry ends earlier stays in the group, and expire skips them. See docs/adr/014.
+-- A user whose entry ends earlier stays in the group, and expire.lua skips that user. See
+-- docs/adr/014-entry-groups.md.
 local function write_entries(now)
   local expires_at = format_number(new_entries_expire_at)
   local users, times = {}, ':' .. format_number(now) .. ':' .. expires_at

@@ -16,7 +16,7 @@ local function load_recovery_state(loss_until)
   return item
 end
 
--- Return whether a number may have been given before the store lost data.
+-- Return whether a number may have been issued before the store lost data.
 local function is_in_lost_range(item, number) return item.lostFrom <= number and number <= item.lostTo end
 
 -- Return whether lost numbers may be reclaimed now.
@@ -26,7 +26,7 @@ local function in_reclaim_window(item, now) return now < math.max(item.takeBackU
 -- partition's loss is recorded.
 local function has_evidence(item, now) return now < item.lossUntil or item.run ~= run_id() end
 
--- Return whether a user has a ticket that makes a lost number useless: entered, returning or missed.
+-- Return whether a user is entered, returning or missed: such a ticket is served before any reclaimed one.
 local function has_live_ticket(user)
   return redis.call('HEXISTS', ENTERED, user) == 1 or redis.call('ZSCORE', RETURNING, user)
     or redis.call('HEXISTS', MISSED, user) == 1
@@ -38,7 +38,7 @@ local function is_number_waiting(number)
   return redis.call('ZCOUNT', WAITING, n, n) > 0
 end
 
--- Return whether this number was lost and its holder has no ticket.
+-- Return whether this number was lost and its holder has no live ticket.
 local function is_reclaimable(item, user, number, now)
   return number >= item.validFrom and is_in_lost_range(item, number) and in_reclaim_window(item, now)
     and not end_reason_of(number) and not has_live_ticket(user) and not redis.call('ZSCORE', WAITING, user)
@@ -65,12 +65,12 @@ local function move_base(item, base)
   item.base, item.tail, cached_base, short_retention_start = base, base, base, nil
 end
 
--- Continue the counter above every number that may have been given, `given` among them.
+-- Continue the counter above every number that may have been issued, `given` among them.
 local function advance_past_lost(item, given, now, recovery_hold)
   if not extends_lost_range(item, now) then
     item.lostFrom, item.takeBackUntil = item.tail + 1, now + RECLAIM_WINDOW_MS
   end
-  -- Reclaimed numbers may be lost a second time: restart the time for their holders to return.
+  -- Reclaimed numbers may be lost again: restart a running recovery hold with its full duration.
   item.recoveringUntil = item.recoveringUntil > now and now + recovery_hold or 0
   allow_oom(ITEM)
   move_base(item, math.max(math.min(now * NUMBERS_PER_MS, MAX_NUMBER), math.max(item.tail, given) + LOSS_GAP))

@@ -1,6 +1,7 @@
--- Users who return after a missed turn.
+-- Tickets that return after a missed turn.
 
--- Put a user who missed their turn into the returning tickets, which are served before the line.
+-- Move a ticket that missed its turn to the returning ones, which are served before the line, and mark it as
+-- seen.
 local function return_to_line(user, number)
   delete_missed(user)
   redis.call('ZADD', RETURNING, number, user)

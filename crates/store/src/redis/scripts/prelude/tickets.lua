@@ -36,8 +36,8 @@ local function line_base()
 end
 
 -- Remove a waiting ticket. Log its departure if a lower number waits; pods derive other departures from the
--- frontier. At or below the base always log it, because a lower number may still be reclaimed, so that the
--- frontier does not imply the departure.
+-- frontier. Always log a number at or below the base, because a lower number may still be reclaimed, so that
+-- pods cannot derive this departure from the front.
 local function remove_waiting(user, number)
   redis.call('ZREM', WAITING, user)
   local first = first_waiting()
@@ -51,8 +51,8 @@ local function delete_missed(user)
   redis.call('ZREM', MISSED_UNTIL, user)
 end
 
--- Remove a ticket that waits, returns or missed its turn. Return whether it did, and the deadline if it
--- missed its turn.
+-- Remove a ticket that waits, returns or missed its turn. Return whether it was in one of these states, and
+-- the deadline (ms) if it missed its turn.
 local function remove_from_line(user, number)
   if number_in(WAITING, user) == number then
     remove_waiting(user, number)
