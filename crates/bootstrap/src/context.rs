@@ -6,26 +6,27 @@ use daegi_store::{SharedStore, clock_skew};
 
 use crate::{Listeners, Server};
 
-/// What a service is built from, once the store is open.
+/// The dependencies of a service, available once the store is open.
 #[derive(Debug)]
 pub struct ServiceContext {
     /// The store.
     pub store: SharedStore,
-    /// The time of store calls.
+    /// Source of the time that is passed to the store.
     pub clock: Clock,
     /// Makes spans, unless tracing is off.
     pub tracer: Tracer,
     /// The readiness of the process, with the routes that the internal listener must serve.
     pub health: Health,
-    /// The server of health, whose services are to be replaced.
+    /// The running server. It serves only health until [`Server::replace`].
     pub server: Server,
 }
 
-/// Serves health while it opens the store. The process is not ready before all `components` are. Returns
-/// `None` if the shutdown came first.
+/// Serves health while it opens the store. The process is not ready before all `components` are.
+/// Returns `None` if the shutdown begins before the store is open.
 ///
 /// # Errors
-/// If the store cannot be used. An unreachable one is waited for.
+/// If the store cannot be used. An unreachable store is no error: the call retries until the
+/// shutdown.
 pub async fn serve_until_open(
     config: &Config,
     components: &[&'static str],

@@ -62,7 +62,8 @@ impl Listeners {
         Ok(Self { has_other_routes: false, ..Self::bind_internal(config).await? })
     }
 
-    /// Serves health, and 503 for everything else, until [`Server::replace`].
+    /// Serves health until [`Server::replace`]. Other paths get 503, or 404 on an internal listener
+    /// that will serve only health.
     pub(crate) fn serve(self, health: &Health, limits: Limits, shutdown: Shutdown) -> Server {
         let public = SwappableService::unavailable();
         let internal = if self.has_other_routes {
@@ -85,7 +86,7 @@ impl Listeners {
 }
 
 impl Server {
-    /// Serves these from the next request on.
+    /// Serves `services` from the next request on.
     pub fn replace(&self, services: Services) {
         if let Some(public) = services.public {
             self.public.replace(public);

@@ -44,8 +44,9 @@ pub struct Component {
 }
 
 impl Health {
-    /// Not ready until components have registered and all of them are ready. A draining shutdown
-    /// ends readiness for good.
+    /// Creates the readiness of a process without components. The process is not ready until at
+    /// least one component is registered and all are ready, and is never ready again once
+    /// `shutdown` drains.
     #[must_use]
     pub fn new(shutdown: &Shutdown) -> Self {
         Self { components: Arc::default(), draining: shutdown.draining().clone() }

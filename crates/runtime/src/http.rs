@@ -4,7 +4,7 @@
 //!   graceful shutdown.
 //! - [`HttpService`] wraps a router so that every failure is answered with a problem.
 //!   [`HttpService::with_fast_path`] answers the most frequent requests without the router.
-//! - [`bind`] binds an address; its error names the option that chooses another one.
+//! - [`bind`] binds an address; its error names the option that sets the address.
 //! - [`SwappableService`] is a service that is replaced while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
 //! - [`bearer`] reads the token of a request.

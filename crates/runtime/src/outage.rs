@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use daegi_domain::ItemId;
 
-/// Logs an outage of one component once, however often the operation fails in between.
+/// Logs an outage of one component when it begins, when the text of the error changes, and when it
+/// ends, however often the operation fails in between.
 #[derive(Debug)]
 pub struct OutageLog {
     component: &'static str,
@@ -31,19 +32,19 @@ pub struct Backoff {
 }
 
 impl OutageLog {
-    /// No outage yet.
+    /// Creates a log without an outage.
     #[must_use]
     pub fn new(component: &'static str) -> Self {
         Self { component, item: None, latest: None }
     }
 
-    /// No outage yet of an operation on the line of this item.
+    /// Creates a log, without an outage, of an operation on the line of this item.
     #[must_use]
     pub fn for_item(component: &'static str, item: ItemId) -> Self {
         Self { item: Some(item), ..Self::new(component) }
     }
 
-    /// Whether the latest operation failed.
+    /// Returns whether the latest operation failed.
     #[must_use]
     pub fn is_ongoing(&self) -> bool {
         self.latest.is_some()
@@ -75,7 +76,7 @@ impl OutageLog {
 }
 
 impl PartitionOutageLog {
-    /// No outage yet.
+    /// Creates a log without an outage.
     #[must_use]
     pub fn new(component: &'static str) -> Self {
         Self { log: OutageLog::new(component), failing: BTreeSet::new() }

@@ -116,7 +116,7 @@ where
     let deadline = config.drain + CLEANUP_TIMEOUT;
     shutdown.spawn("metrics upkeep", telemetry::upkeep(shutdown.clone()));
     let ended = service(config, shutdown.clone()).await;
-    // A service may also return by itself; its tasks end with it.
+    // A service may return without a shutdown; its tasks must end then, too.
     shutdown.stop_now();
     let settled = shutdown.wait(deadline).await;
     ended?;

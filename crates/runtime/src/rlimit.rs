@@ -2,9 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the soft limit of open files to the hard limit, for this process and its children. Many
-/// systems default to 1,024, and a pod holds ten thousand streams. Returns the new limit; `None` if
-/// there is none.
+/// Raises the soft limit of open files to the hard limit, for this process and its children,
+/// because many systems default to 1,024, and a listener accepts 20,000 connections by default.
+/// Returns the new soft limit; `None` if it is unlimited.
 pub fn raise_nofile_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let hard = Rlimit { current: limit.maximum, maximum: limit.maximum };

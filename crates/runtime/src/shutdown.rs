@@ -1,7 +1,7 @@
-//! The shutdown of a process: two steps, then its tasks end until a deadline.
+//! The shutdown of a process: two steps, then a wait for its tasks until a deadline.
 //!
 //! 1. **draining**: readiness turns off, so that load balancers stop sending requests. The process
-//!    still serves, because some are still on their way.
+//!    still serves, because some requests are still on their way.
 //! 2. **stopping** ([`Shutdown::token`]): listeners close, loops end, requests in flight finish.
 //!
 //! The value is passed down and cloned; there is no global.
@@ -54,14 +54,14 @@ impl Shutdown {
         &self.draining
     }
 
-    /// Cancelled by the second step: accept no new work, finish the current one.
+    /// Cancelled by the second step: tasks accept no new work and finish the current work.
     #[must_use]
     pub fn token(&self) -> &CancellationToken {
         &self.token
     }
 
-    /// Tracks many small tasks that may fail alone, such as connections. Components of the process
-    /// use [`Self::spawn`].
+    /// Tracks small tasks whose failure does not affect the process, such as connections.
+    /// Components of the process use [`Self::spawn`].
     #[must_use]
     pub fn tracker(&self) -> &TaskTracker {
         &self.tracker
@@ -73,8 +73,8 @@ impl Shutdown {
         self.failed.load(Ordering::SeqCst)
     }
 
-    /// Runs a component of the process. If it panics, the whole process shuts down, because without
-    /// the component it would only look healthy; a supervisor restarts it.
+    /// Runs a component of the process. If it panics, the whole process shuts down, because it
+    /// would otherwise look healthy without the component. A supervisor restarts the process.
     pub fn spawn<F>(&self, component: &'static str, task: F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -23,7 +23,8 @@ use crate::spans::SPANS;
 const BUCKETS_SECONDS: [f64; 12] =
     [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
-/// The same for histograms of users or tickets, recognised by the suffix of their name.
+/// Upper bounds of histogram buckets of users or tickets, for names that end with `_people` or
+/// `_tickets`.
 const BUCKETS_COUNT: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// Interval at which recorded values are aggregated, so that memory stays bounded without a
@@ -88,7 +89,7 @@ fn describe() {
     }
 }
 
-/// Fails only for an empty list of buckets.
+/// Sets the buckets of all histograms. Fails only for an empty list of buckets.
 fn buckets() -> Result<PrometheusBuilder, BuildError> {
     let suffix = |end: &str| Matcher::Suffix(end.to_owned());
     PrometheusBuilder::new()
@@ -97,7 +98,7 @@ fn buckets() -> Result<PrometheusBuilder, BuildError> {
         .set_buckets_for_metric(suffix("_tickets"), &BUCKETS_COUNT)
 }
 
-/// Logs a panic as one log line instead of free text beside the JSON.
+/// Logs each panic as one log line. The default hook would print free text between JSON lines.
 fn log_panics() {
     panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();

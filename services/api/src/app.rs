@@ -32,8 +32,9 @@ pub struct ApiDeps {
     pub limits: ApiLimits,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
-    /// Becomes ready after the warm-up and stays ready: while the store is unavailable, every pod
-    /// responds with 503 and `Retry-After`, which helps clients more than a balancer without pods.
+    /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
+    /// pod then responds with 503 and `Retry-After`. A load balancer without ready pods would not
+    /// send `Retry-After`.
     pub health: health::Component,
 }
 
@@ -60,17 +61,18 @@ impl Api {
     }
 }
 
-/// Maximum body of a join: a user id in JSON. Other public requests have no body.
+/// Maximum body of a join in bytes: a user id in JSON. Other public requests have no body.
 const JOIN_BODY: usize = 1024;
 
-/// Maximum body of entry requests: a token or a pass in JSON.
+/// Maximum body of entry requests in bytes: a token or a pass in JSON.
 const ENTRY_BODY: usize = 4 * 1024;
 
 fn public_body_limit(method: &Method, _: &str) -> usize {
     if method == Method::POST { JOIN_BODY } else { 0 }
 }
 
-/// Admin requests, which the all-in-one process serves on the same listener, contain whole items.
+/// Returns the body limit of an internal request. Admin requests, which the all-in-one process
+/// serves on the same listener, contain whole items and need [`MAX_BODY`].
 fn internal_body_limit(method: &Method, path: &str) -> usize {
     match *method {
         Method::POST if path.starts_with("/internal/v1/") => ENTRY_BODY,

@@ -111,8 +111,8 @@ impl FromRequestParts<Arc<TicketService>> for UnverifiedToken {
     }
 }
 
-/// Returns the `user-id` header. Rejects a repeated header, because two readers of one request could
-/// see two users.
+/// Returns the `user-id` header. Rejects a repeated header, because a proxy and this pod could read
+/// different users from the same request.
 fn user_header(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let mut values = headers.get_all(USER_ID).iter();
     let Some(user) = values.next() else {

@@ -1,4 +1,4 @@
-//! Errors of requests, and the one place that maps them to a status.
+//! Errors of requests, and their mapping to problem codes and statuses.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 1..=3;
 
 /// `Retry-After` while the line or the store is full. Longer, because capacity is freed slowly and
-/// frequent retries would only cost.
+/// frequent retries would only add load.
 const FULL_RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 10..=30;
 
 /// Why a request failed.
@@ -63,7 +63,7 @@ pub enum Error {
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
-        /// Time until they may join again.
+        /// Milliseconds until the user may join again.
         wait_ms: u64,
     },
     /// The ticket was issued before the line was restarted, or its line was lost.
@@ -130,8 +130,9 @@ impl Error {
         }
     }
 
-    /// Logs at debug level: the refresher logs the begin and the end of an outage once per line. Errors
-    /// that a retry cannot resolve are logged as errors.
+    /// Logs store errors that a retry cannot resolve at error level, and all others at debug level,
+    /// because the refresher logs the begin and the end of an outage once per line. Counts tickets
+    /// past their maximum age.
     fn log(&self) {
         if matches!(self, Self::Token(TokenError::TooOld)) {
             counter!(TOO_OLD).increment(1);

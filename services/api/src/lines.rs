@@ -216,7 +216,7 @@ impl RegistryInner {
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, HashMap<ItemId, PendingLoad>> {
-        // No call panics between two related changes.
+        // A poisoned lock is usable, because no call panics between two related changes.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

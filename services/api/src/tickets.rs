@@ -39,7 +39,7 @@ pub(crate) struct TicketService {
     pub(crate) store: Arc<dyn TicketStore>,
     pub(crate) clock: Clock,
     pub(crate) pass_keys: PassKeys,
-    /// The JSON of the public keys, which guards fetch.
+    /// The JSON of the public keys, which services fetch to verify passes offline.
     pub(crate) jwks: Bytes,
     ticket_keys: TicketKeys,
     pub(crate) metrics: Arc<Metrics>,

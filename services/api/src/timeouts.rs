@@ -1,4 +1,5 @@
-//! Timeouts of store calls. A client learns within a second that the store is unavailable.
+//! Timeouts of store calls, below 1 s, so that clients receive a 503 soon after the store becomes
+//! unavailable.
 
 use std::future::Future;
 use std::pin::pin;
@@ -28,7 +29,7 @@ pub(crate) async fn with_store_timeout<T>(
 }
 
 /// Awaits the store calls of one request, some of them shared with other requests, with a timeout.
-/// Most polls need none and complete on the first poll, before a timer is created.
+/// Most requests need no call: `work` completes when it is first polled, before a timer is created.
 pub(crate) async fn with_request_timeout<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let mut work = pin!(work);
     match poll!(work.as_mut()) {

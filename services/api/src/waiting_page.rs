@@ -35,7 +35,7 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| build_hash(&[SCRI
 
 /// The state of the page, as far as the server knows when it renders it.
 pub(crate) enum PageState {
-    /// The user has no ticket, or only the script has it.
+    /// The user has no ticket, or the token is stored by the script and not in the cookie.
     Outside,
     /// The user has a ticket.
     Holds(Box<Ticket>),

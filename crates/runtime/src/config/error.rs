@@ -6,8 +6,8 @@ use clap::error::{ContextKind, ContextValue};
 
 use super::{Role, args};
 
-/// An invalid configuration. No message repeats a value, unless it is a number out of range,
-/// because it could be a secret in the wrong place.
+/// An invalid configuration. No message repeats a value, because it could be a secret given to the
+/// wrong option. The exception is a number out of range.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ConfigError {
     /// A variable with the prefix `DAEGI_` that no option has: probably a typo.

@@ -246,7 +246,8 @@ pub(super) fn command(role: Role) -> Command {
         Role::AllInOne => command
             .mut_arg("store", |store| store.default_value("memory"))
             .mut_arg("kafka", |kafka| kafka.default_value("embedded"))
-            // Other machines of a fleet call this listener; those of an all-in-one need not.
+            // In a fleet, other machines call the internal listener. The all-in-one needs it only
+            // on its machine.
             .mut_arg("internal_addr", |address| address.default_value("127.0.0.1:8081")),
         Role::Api | Role::Consumer | Role::Scheduler => command,
     }

@@ -18,7 +18,8 @@ impl OtlpEndpoint {
             "https" => return Err(InvalidValue::OtlpTlsUnsupported),
             _ => return Err(InvalidValue::InvalidOtlpEndpoint),
         }
-        // A password would appear in logs with the address, and is not sent.
+        // User and password would appear in logs with the address, and are not sent. A path cannot
+        // be appended to a query or a fragment.
         if rest.contains(['@', '?', '#']) {
             return Err(InvalidValue::InvalidOtlpEndpoint);
         }

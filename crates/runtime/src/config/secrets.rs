@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::value::InvalidValue;
 use super::{ConfigError, Role};
 
-/// Shorter tokens could be guessed.
+/// Minimum characters of an admin token, because shorter ones could be guessed.
 const MIN_TOKEN: usize = 16;
 
 const ADMIN_TOKEN: &str = "admin-token";
@@ -79,7 +79,7 @@ impl fmt::Debug for AdminToken {
 }
 
 impl Secrets {
-    /// The options of the secrets that a role works with.
+    /// Returns the options of the secrets that a role requires.
     #[must_use]
     pub const fn required(role: Role) -> &'static [&'static str] {
         match role {
@@ -91,8 +91,8 @@ impl Secrets {
     }
 
     /// Resolves the secrets of a role. Fleet roles fail without those they require, because pods
-    /// with generated secrets would not accept each other's tickets. The all-in-one generates its
-    /// own.
+    /// with generated secrets would not accept each other's tickets. The all-in-one generates those
+    /// that are missing.
     pub(super) fn resolve(
         role: Role,
         admin_token: Option<AdminToken>,

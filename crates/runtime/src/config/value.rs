@@ -141,7 +141,8 @@ fn redis(scheme: &'static str, rest: &str, text: &str) -> Result<StoreConfig, In
     }
 }
 
-/// A fleet role needs Redis, because processes with memory stores would not share lines.
+/// Rejects a memory store for a fleet role, because processes with memory stores would not share
+/// lines.
 pub(super) fn validate_store(
     role: Role,
     store: Option<StoreConfig>,
@@ -166,7 +167,7 @@ pub(super) fn kafka(text: &str) -> Result<KafkaConfig, InvalidValue> {
     }
 }
 
-/// A fleet role cannot use the embedded broker, because other processes cannot reach it.
+/// Rejects the embedded broker for a fleet role, because other processes cannot reach it.
 pub(super) fn validate_kafka(role: Role, kafka: KafkaConfig) -> Result<KafkaConfig, ConfigError> {
     match (role, kafka) {
         (Role::Api | Role::Consumer | Role::Scheduler, KafkaConfig::Embedded) => {
@@ -178,7 +179,7 @@ pub(super) fn validate_kafka(role: Role, kafka: KafkaConfig) -> Result<KafkaConf
     }
 }
 
-/// The demo runs only in the all-in-one and needs Kafka.
+/// Rejects the demo in a fleet role, and in an all-in-one without Kafka.
 pub(super) fn validate_demo(
     role: Role,
     demo: bool,
@@ -210,8 +211,8 @@ pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, InvalidValue> {
     Ok(text.parse()?)
 }
 
-/// Parses PEM text, or reads a file with it. Environment files cannot hold line breaks, so `\n` in
-/// PEM text counts as one.
+/// Parses PEM text, or reads a file with it. Environment files cannot contain line breaks, so the
+/// two characters `\n` in PEM text count as a line break.
 pub(super) fn pass_key(text: &str) -> Result<PassKeys, InvalidValue> {
     if text.contains("-----BEGIN") {
         return Ok(PassKeys::from_pem(&text.replace("\\n", "\n"))?);

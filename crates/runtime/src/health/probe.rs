@@ -4,7 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Below the default health-check timeouts of container engines (3 s and more).
+/// Timeout of the connect and of each read: below the default health-check timeouts of container
+/// engines (3 s and more).
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Requests `/readyz` from the process that listens at this internal address.

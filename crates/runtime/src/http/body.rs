@@ -18,8 +18,8 @@ use crate::problem::{Code, Problem};
 /// Maximum size of a body in bytes, unless the route sets a limit.
 pub const MAX_BODY: usize = 64 * 1024;
 
-/// Bytes of a rejected body that are read and discarded. A client that still sends when the
-/// connection closes sees a reset instead of the response.
+/// Maximum bytes of a rejected body that are read and discarded. Without reading them, a client
+/// that still sends when the connection closes would get a TCP reset instead of the response.
 const MAX_DISCARD: usize = 32 * 1024 * 1024;
 
 /// How long a rejected body is read.
@@ -45,7 +45,7 @@ pub(super) async fn buffer_body(
         Err(refused) if parts.headers.contains_key(EXPECT) => return Err(refused),
         Err(refused) => refused,
     };
-    // The headers share hyper's read buffer.
+    // The headers share hyper's read buffer and would keep it allocated while the body is read.
     drop(parts);
     discard(body).await;
     Err(refused)
@@ -62,7 +62,8 @@ fn check(length: usize, limit: usize, held: &mut Reservation) -> Result<(), Prob
     })
 }
 
-/// Returns all bytes of the body; the inner error as soon as there are too many.
+/// Returns all bytes of the body. The inner error is a body over a limit, whose rest must be
+/// discarded; the outer error is a body that broke off.
 async fn collect(
     body: &mut Body,
     declared: usize,

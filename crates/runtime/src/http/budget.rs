@@ -1,9 +1,9 @@
 //! The bytes a listener holds for requests that have not arrived completely.
 //!
-//! Without a common bound, memory is the number of connections times the largest request, and a
-//! client chooses both. The first [`FREE_BYTES`] of a connection are not charged: they fit into the
-//! read buffer that every connection has. An ordinary request stays below, so an exhausted budget
-//! refuses only large requests.
+//! Without a common limit, memory would be the number of connections times the largest request, and
+//! clients control both. The first [`FREE_BYTES`] of a connection are not charged: they fit into
+//! the read buffer that every connection has. An ordinary request stays below, so an exhausted
+//! budget refuses only large requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ pub(super) struct Budget {
     charged: AtomicUsize,
 }
 
-/// Bytes charged to a budget; dropping it gives them back.
+/// Bytes charged to a budget; dropping the reservation releases them.
 #[derive(Debug)]
 pub(super) struct Reservation {
     budget: Arc<Budget>,
@@ -47,7 +47,7 @@ impl Reservation {
         Self { budget, charged: 0 }
     }
 
-    /// An empty reservation of the same budget.
+    /// Returns an empty reservation of the same budget.
     pub(super) fn another(&self) -> Self {
         Self::new(self.budget.clone())
     }

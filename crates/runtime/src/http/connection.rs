@@ -1,4 +1,4 @@
-//! What is known about the connection of a request.
+//! The connection of a request: its peer address, deadline timer and received bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Client {
         Self { timer: DeadlineTimer::new(REQUEST_DEADLINE), intake, peer: peer.map(Peer) }
     }
 
-    /// The client of a request without a connection.
+    /// Returns the client of a request that has no connection, with an unlimited byte budget.
     pub(super) fn unconnected() -> Self {
         Self::new(Arc::new(Intake::new(Budget::new(usize::MAX))), None)
     }

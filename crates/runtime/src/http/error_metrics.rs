@@ -1,4 +1,4 @@
-//! Counts responses with a server error. Services count successful ones by their own metrics.
+//! Counts responses with a server error. The metrics of each service count the successful ones.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,7 +12,7 @@ pub const ERRORS: &str = "daegi_http_errors_total";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExpectedError;
 
-/// Registers the counter at the start, so that an alert can tell 0 from absent.
+/// Registers the counter at the start, so that an alert can distinguish 0 from absent.
 pub(super) fn register() {
     for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE] {
         counter!(ERRORS, "status" => status.as_str().to_owned()).increment(0);

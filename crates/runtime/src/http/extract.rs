@@ -114,7 +114,8 @@ fn json_error(error: &serde_json::Error) -> Problem {
     }
 }
 
-/// A handler that extracts parameters its route does not have is a bug, not the client's fault.
+/// Maps a rejected path to a problem: 500 for a handler that extracts parameters its route does not
+/// have, because that is a bug, otherwise 400.
 fn bad_path(error: &PathRejection) -> Problem {
     if error.status().is_server_error() {
         tracing::error!(%error, "handler extracts parameters its route does not have");

@@ -7,9 +7,9 @@ use axum::http::{HeaderMap, Method, Request, Uri};
 use axum::response::Response;
 use futures_util::future::BoxFuture;
 
-/// Answers simple requests before the router. Used for the few most frequent routes: copying a
-/// route, extracting path parameters and boxing the handler are a good part of the cost of a small
-/// response. All other requests go to the router, so a fast path never produces an error response.
+/// Answers simple requests before the router. Used for the few most frequent routes, because
+/// copying a route, extracting path parameters and boxing the handler are a large part of the cost
+/// of a small response. All other requests, including invalid ones, go to the router.
 #[derive(Clone)]
 pub(super) struct FastPath(Arc<dyn Fn(RequestHead<'_>) -> Option<FastResponse> + Send + Sync>);
 
@@ -28,8 +28,8 @@ pub struct RequestHead<'a> {
 pub enum FastResponse {
     /// The response.
     Ready(Response),
-    /// The future of the response. It must respect [`super::REQUEST_DEADLINE`] itself, because the
-    /// service does not.
+    /// The future of the response. It must complete within [`super::REQUEST_DEADLINE`], because the
+    /// service does not enforce the deadline on it.
     Pending(BoxFuture<'static, Response>),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Closing an idle connection races with a request in flight. A browser retries; a load balancer
 //! returns 502, and must not retry a join. The server therefore keeps connections longer than load
-//! balancers do, so that they close first, unless the server runs out of connections.
+//! balancers do, so that they close first, unless more than half of its connections are in use.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,10 +35,10 @@ struct Connection {
     intake: Arc<Intake>,
 }
 
-/// Completes when the next head is too late.
+/// Completes when the next head is too late; hyper then closes the connection.
 #[derive(Debug)]
 struct IdleSleep {
-    /// When it is next checked whether an idle connection may stay.
+    /// When the next check decides whether an idle connection stays open.
     next_check: Instant,
     last: Instant,
     /// When the head has to be complete, once its first byte has arrived.
@@ -88,7 +88,7 @@ impl IdleSleep {
         }
     }
 
-    /// Returns the next check after `next_check`; `None` if the time is up.
+    /// Returns the time of the check after `next_check`; `None` if the connection must be closed.
     fn following_check(&self) -> Option<Instant> {
         let next = match self.complete_by {
             Some(deadline) => deadline.min(self.last),

@@ -1,4 +1,4 @@
-//! What arrives on a connection, counted before hyper sees it.
+//! Counts the bytes that arrive on a connection before hyper receives them.
 //!
 //! hyper reads a head into a buffer that grows to its maximum, and its only timeout covers both
 //! waiting for a request and receiving one. Counting the bytes below hyper distinguishes the two:
@@ -16,14 +16,15 @@ use tokio::net::TcpStream;
 use super::budget::{Budget, FREE_BYTES, Reservation};
 use super::limits::Refused;
 
-/// The longest single read. hyper enlarges its buffer when a read fills it, so shorter reads keep
-/// the buffer at its first size (8 KiB), and what follows a complete request in the same read, an
-/// uncounted part of the next one, fits into that buffer.
+/// Maximum bytes of one read. hyper enlarges its buffer when a read fills it, so shorter reads keep
+/// the buffer at its first size (8 KiB). A read that completes a request can also contain the
+/// beginning of the next one; those bytes are not counted and fit into that buffer.
 const MAX_READ: usize = FREE_BYTES;
 
 thread_local! {
-    /// Where bytes arrive first. A shorter read without it would have to zero that much of hyper's
-    /// buffer, and so take another page of memory for every idle connection.
+    /// Receives the bytes of a read before they are copied to hyper's buffer. A read of limited
+    /// length directly into hyper's buffer would have to zero that part of it, which would take
+    /// another page of memory for every idle connection.
     static SCRATCH: RefCell<[u8; MAX_READ]> = const { RefCell::new([0; MAX_READ]) };
 }
 
@@ -46,7 +47,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Head,
-    /// Charged by the one who collects it.
+    /// `buffer_body` charges it to a separate reservation.
     Body,
     /// The connection was upgraded and carries no requests any more.
     Messages,
@@ -66,13 +67,13 @@ impl Intake {
         Self(Mutex::new(State { expected, head: 0, ended_with_empty_line: false, held }))
     }
 
-    /// Whether a part of the next head has arrived.
+    /// Returns whether a part of the next head has arrived.
     pub(super) fn has_begun(&self) -> bool {
         let state = self.state();
         state.expected == Expected::Head && state.head > 0
     }
 
-    /// hyper starts to wait for a head, so nothing more comes of an earlier body.
+    /// Records that hyper waits for a head: no more bytes of an earlier body follow.
     pub(super) fn expect_head(&self) {
         let mut state = self.state();
         if state.expected == Expected::Body {
@@ -80,29 +81,30 @@ impl Intake {
         }
     }
 
-    /// hyper has parsed a head.
+    /// Records that hyper has parsed a head.
     pub(super) fn head_complete(&self, has_body: bool) {
         let mut state = self.state();
         if has_body {
             state.expected = Expected::Body;
         } else {
-            // Bytes behind the empty line are the beginning of the next head.
+            // Bytes after the empty line are the beginning of the next head.
             let rest = usize::from(!state.ended_with_empty_line);
             state.expect_head(rest);
         }
     }
 
-    /// The body has arrived completely.
+    /// Records that the body has arrived completely.
     pub(super) fn body_complete(&self) {
         self.state().expect_head(0);
     }
 
-    /// The connection carries no requests from here on.
+    /// Records that the connection was upgraded and carries no more requests.
     pub(super) fn upgraded(&self) {
         self.state().expected = Expected::Messages;
     }
 
-    /// Covers the body of a request; it is given back with the answer.
+    /// Returns an empty reservation for the body of a request. The caller holds it until the
+    /// response.
     pub(super) fn reserve_body(&self) -> Reservation {
         self.state().held.another()
     }

@@ -43,7 +43,7 @@ impl Lifetime {
 
     /// Counts a response, and marks it if it is the last one of the connection.
     pub(super) fn mark_last(&self, response: &mut Response) {
-        // Only the task of the connection counts, so that no update is lost.
+        // Only the task of the connection writes the counter, so load and store lose no update.
         let left = self.requests.load(Ordering::Relaxed).saturating_sub(1);
         self.requests.store(left, Ordering::Relaxed);
         let is_last = left == 0

@@ -21,7 +21,7 @@ pub struct Limits {
     pub request_buffer: usize,
     /// How long a client may take from the first byte of a request's head to its last; for the first
     /// request from the connection's start. Also how long a connection may be idle if more than
-    /// half of the connections are taken.
+    /// half of the connections are in use.
     pub header_read: Duration,
     /// How long a connection may be idle between two requests otherwise.
     pub idle: Duration,
@@ -52,8 +52,8 @@ impl Limits {
     /// Default of [`Self::max_age`] in milliseconds: a minute after a scale-out all pods have load.
     pub const MAX_AGE_MS: u64 = 60_000;
 
-    /// Default of [`Self::max_requests`]: a new connection costs as much as a few polls, so this
-    /// many make its price disappear.
+    /// Default of [`Self::max_requests`]: a new connection costs as much as a few polls, which is
+    /// negligible compared to this many requests.
     pub const MAX_REQUESTS: u32 = 10_000;
 }
 
@@ -101,7 +101,7 @@ impl Refused {
         counter!(REFUSED, "reason" => self.reason()).increment(1);
     }
 
-    /// Registers all reasons at the start, so that a query can tell 0 from absent.
+    /// Registers all reasons at the start, so that a query can distinguish 0 from absent.
     pub(super) fn register() {
         for refused in Self::ALL {
             counter!(REFUSED, "reason" => refused.reason()).increment(0);

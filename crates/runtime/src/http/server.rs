@@ -1,7 +1,8 @@
 //! The server loop: accepts connections, serves HTTP/1.1, shuts down gracefully.
 //!
 //! `axum::serve` neither limits connections nor times out header reads, and its shutdown has no
-//! deadline. Clients of a waiting room arrive all at the same time and keep their connections.
+//! deadline. A waiting room needs all three, because its clients arrive at the same time and keep
+//! their connections.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -104,8 +105,8 @@ async fn next_connection(
     }
 }
 
-/// Ignores clients that left before they were accepted. Any other error is a lack of resources,
-/// which passes, so the listener waits and continues.
+/// Ignores connections that the client closed before they were accepted. Any other error is a
+/// temporary lack of resources: logs it and waits for [`ACCEPT_BACKOFF`] before the next attempt.
 async fn handle_accept_error(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset};
     if !matches!(error.kind(), ConnectionAborted | ConnectionReset) {
@@ -114,9 +115,9 @@ async fn handle_accept_error(error: &io::Error) {
     }
 }
 
-/// Closes connections of clients that vanished without a FIN, such as a phone that lost its
-/// network. The kernel would retransmit for 15 minutes, and a stream would count as present
-/// meanwhile.
+/// Sets `TCP_USER_TIMEOUT`, so that the kernel closes connections of clients that vanished without
+/// a FIN, such as a phone that lost its network. Otherwise the kernel would retransmit for about 15
+/// minutes, and a stream would mark its ticket as seen meanwhile.
 fn set_user_timeout(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(TCP_USER_TIMEOUT));

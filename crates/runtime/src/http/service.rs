@@ -57,7 +57,7 @@ impl HttpService {
     /// Wraps a complete router, once per listener.
     ///
     /// Unknown routes and methods, panics, requests over the limits and requests that take too long
-    /// all answer with a problem. Handlers see bodies that have arrived whole and within the limit of
+    /// are all answered with a problem. Handlers receive only complete bodies within the limit of
     /// their route.
     #[must_use]
     pub fn new(router: Router) -> Self {
@@ -169,12 +169,14 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The client's fault: its body did not arrive.
+/// Returns the problem of a body that did not arrive before the deadline: 408, because the client
+/// is at fault.
 fn request_timeout() -> Problem {
     Problem::new(Code::RequestTimeout, "the request did not arrive in time")
 }
 
-/// A fault of this process that passes. Logged here, because no other code notices it.
+/// Returns the problem of a handler that missed the deadline: 503, because a retry can succeed.
+/// Logs it, because no other code detects it.
 fn response_timeout() -> Problem {
     tracing::error!(deadline = ?REQUEST_DEADLINE, "request exceeded the response deadline");
     Problem::unavailable("no answer in time")

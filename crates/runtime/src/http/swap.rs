@@ -15,14 +15,15 @@ use crate::Problem;
 pub struct SwappableService(Arc<ArcSwap<HttpService>>);
 
 impl SwappableService {
-    /// Returns 503 for every request until it is replaced.
+    /// Creates a service that returns 503 for every request until it is replaced.
     #[must_use]
     pub fn unavailable() -> Self {
         Self::unavailable_except(Router::new())
     }
 
-    /// The same, except for the routes of `router`, such as health. Unknown routes return 503 and
-    /// not 404, because they may exist later.
+    /// Creates a service that returns 503 for every request except those to routes of `router`,
+    /// such as health. Unknown routes return 503 and not 404, because they may exist after the
+    /// replacement.
     #[must_use]
     pub fn unavailable_except(router: Router) -> Self {
         let starting = async || Problem::unavailable("the waiting room is starting, try again");

@@ -128,10 +128,10 @@ enum Part<'a> {
     Schema(&'a str),
 }
 
-/// Its template escapes every part.
+/// `Prose` is safe HTML, because its template escapes every part.
 impl HtmlSafe for Prose<'_> {}
 
-/// Text in which backticks mark code.
+/// Parses text in which backticks mark code.
 impl<'a> From<&'a Value> for Prose<'a> {
     fn from(value: &'a Value) -> Self {
         let parts = text(value).split('`').enumerate();

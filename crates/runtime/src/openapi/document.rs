@@ -27,7 +27,8 @@ pub struct Document {
     pub problems: Vec<Code>,
     /// Whether every operation has a `default` response for any other problem.
     pub has_default_problem: bool,
-    /// A parameter that makes a security scheme optional for its operation.
+    /// A parameter and a security scheme: operations with this parameter accept the scheme
+    /// optionally.
     pub optional_security: Option<(&'static str, &'static str)>,
 }
 

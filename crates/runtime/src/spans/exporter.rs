@@ -31,7 +31,7 @@ const MAX_BATCH: usize = 512;
 /// How long the first span of a batch waits for others, and the first backoff.
 const BATCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Timeout of one request, and of one during the shutdown.
+/// Timeout of one request; during the shutdown [`SHUTDOWN_EXPORT_TIMEOUT`] applies.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 const SHUTDOWN_EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -55,14 +55,14 @@ impl SpanExporter {
             url: endpoint.traces().clone(),
             resource: resource(service),
             spans,
-            // Registered at the start, so that a query can tell 0 from absent.
+            // Registered at the start, so that a query can distinguish 0 from absent.
             sent: counter!(SPANS, "result" => "sent"),
             lost: counter!(SPANS, "result" => "lost"),
         }
     }
 
-    /// Exports until all tracers are dropped. During a shutdown it waits for them no longer than
-    /// the drain, as the process does.
+    /// Exports until all tracers are dropped. During a shutdown it ends at the latest after `drain`
+    /// plus [`SHUTDOWN_EXPORT_TIMEOUT`], before the shutdown deadline of the process.
     pub(super) async fn run(mut self, stop: CancellationToken, drain: Duration) {
         let overdue = async {
             stop.cancelled().await;

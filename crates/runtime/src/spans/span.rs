@@ -34,7 +34,7 @@ impl Span {
         Self::new(step.name(), kind, (trace, own, parent), at).of(item, number)
     }
 
-    /// The span of a call, which may be repeated.
+    /// The span of a call. Its id is random, because the call may be repeated.
     pub(super) fn for_call(
         name: &str,
         trace: TraceId,

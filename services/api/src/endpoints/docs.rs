@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::routes;
 use crate::tickets::TicketService;
 
-/// Keys rotate rarely, and old and new ones are published together during a rotation.
+/// `Cache-Control` of keys and document. 5 minutes are short enough for keys, because they rotate
+/// rarely, and old and new ones are published together during a rotation.
 const CACHE_FOR_5_MINUTES: &str = "public, max-age=300";
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(routes::document);

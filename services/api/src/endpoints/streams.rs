@@ -40,7 +40,8 @@ pub(crate) async fn events(
 ) -> Result<Response> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
     let subscription = service.subscribe(presented, Transport::Sse, last.to_owned(), page).await?;
-    // Polled only when the connection accepts data: a slow client skips intermediate states.
+    // The server polls this stream only when the connection accepts data, so that a slow client
+    // skips intermediate states.
     let events = stream::unfold(subscription, |mut subscription| async {
         let text = sse_frame(subscription.next().await?);
         Some((Ok::<_, Infallible>(text), subscription))
@@ -66,14 +67,15 @@ fn sse_frame(event: StreamEvent) -> Bytes {
             format!("id: {id}\nevent: ticket\ndata: {json}\n\n")
         }
         StreamEvent::Page(page) => {
-            // Without an id: `Last-Event-ID` names the last ticket event.
+            // Has no id, because `Last-Event-ID` names the last ticket event.
             let json = serde_json::to_string(&*page).unwrap_or_default();
             format!("event: page\ndata: {json}\n\n")
         }
         StreamEvent::Reconnect(ms) => format!("retry: {ms}\n\n"),
         StreamEvent::KeepAlive => ":\n\n".to_owned(),
         StreamEvent::Failed(error) => {
-            // A client that ignores the event reconnects; the delay keeps the slot free meanwhile.
+            // A superseded client that ignores this event reconnects, and would supersede another
+            // connection of the ticket. `retry` delays that by 30 s.
             let retry = match error {
                 Error::Superseded => format!("retry: {SUPERSEDED_RECONNECT_MS}\n"),
                 _ => String::new(),

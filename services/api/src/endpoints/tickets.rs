@@ -66,8 +66,8 @@ pub(crate) async fn line(
 }
 
 /// Fast path: answers polls of cached tickets, and joins whose user is in a header, before the router.
-/// These are nearly all requests. Returns `None` for all others, errors above all, which then take the
-/// handlers above.
+/// These are nearly all requests. Returns `None` for all others, including invalid ones, which the
+/// handlers above then answer.
 pub(crate) fn fast_path(
     service: &Arc<TicketService>,
     head: RequestHead<'_>,

@@ -97,8 +97,8 @@ async fn find(
     (Some(summary), state)
 }
 
-/// `POST /wait/{itemId}`: joins a user whose browser runs no scripts. Not done by `GET`, because link
-/// previews and crawlers send it.
+/// `POST /wait/{itemId}`: joins a user whose browser runs no scripts. `GET` does not join, because
+/// link previews and crawlers send it.
 pub(crate) async fn join(
     State(service): State<Arc<TicketService>>,
     RequestTrace(begun): RequestTrace,
@@ -129,8 +129,8 @@ pub(crate) async fn join(
     Ok(response)
 }
 
-/// Returns the headline for the problem code of a refused join. Only known codes are shown, because a
-/// link can contain any.
+/// Returns the message key of the headline for the problem code of a refused join. The code itself
+/// is not shown, because a link can contain any text.
 fn headline(code: &str) -> &'static str {
     match code {
         "LINE_FULL" => "fullHead",

@@ -20,7 +20,8 @@ use crate::timeouts::with_store_timeout;
 
 /// Maximum requests per call, so that one call cannot block the store for long.
 const MAX_BATCH: usize = 256;
-/// From this size on, a larger batch saves next to nothing per request.
+/// Size at which a batch is sent without waiting for more requests, because a larger one saves next
+/// to nothing per request.
 const TARGET_BATCH: usize = 64;
 /// Maximum requests that wait for the call in flight; further requests fail with
 /// [`Error::Overloaded`].
@@ -97,8 +98,8 @@ impl<Q: Send, R: Send> Batcher<Q, R> {
         }
     }
 
-    /// Fails all queued requests. The next call would probably fail, too, so a request waits for at
-    /// most two calls and needs no separate timeout.
+    /// Fails all queued requests, because the next call would probably fail, too. A request
+    /// therefore waits for at most two calls and needs no separate timeout.
     fn reject_queued(&mut self, error: &Error) {
         while let Ok((_, reply)) = self.0.try_recv() {
             let _ = reply.send(Err(error.clone()));
@@ -106,7 +107,8 @@ impl<Q: Send, R: Send> Batcher<Q, R> {
     }
 }
 
-/// Sending fails only if the client has disconnected, which needs no handling.
+/// Sends each request its reply. Sending fails only if the client has disconnected, which needs no
+/// handling.
 fn send_replies<R>(replies: Result<Vec<R>>, senders: Vec<oneshot::Sender<Result<R>>>) {
     match replies {
         Ok(replies) => senders.into_iter().zip(replies).for_each(|(sender, reply)| {

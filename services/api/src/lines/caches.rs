@@ -30,10 +30,10 @@ const MAX_FIRST_LOADS: u32 = 8;
 const SUMMARY_TTL: Duration = Duration::from_secs(1);
 /// Summaries per generation of the cache, about 2 KB each.
 const SUMMARY_CAPACITY: usize = 1024;
-/// How long the end of a ticket is cached. An end is final, but a data loss may undo it: 5 s bound
-/// how long a pod that has not noticed the loss contradicts the store.
+/// How long the end of a ticket is cached. An end is final unless a data loss undoes it. A pod that
+/// has not detected the loss contradicts the store for at most these 5 s.
 const ENDED_TTL: Duration = Duration::from_secs(5);
-/// How long an entry is cached: as long as a position may be old.
+/// How long an entry is cached: the maximum age of a position.
 const ENTRY_TTL: Duration = Duration::from_millis(250);
 /// How long a state is cached while its item is missing: as long as the item counts as missing.
 const WITHOUT_ITEM_TTL: Duration = MISSING_TTL;
@@ -42,8 +42,9 @@ const STATE_CAPACITY: usize = 8 * 1024;
 
 /// Keeps an entry for `ttl`, or for less if more than `capacity` others were inserted after it.
 ///
-/// Entries live in two generations of at most `capacity` each. A full or old generation becomes
-/// the older one and replaces it, so that no call ever scans the entries.
+/// Entries live in two generations of at most `capacity` each. When the newer generation is full or
+/// older than `ttl`, it replaces the older one and an empty generation follows, so that no call
+/// scans the entries.
 pub(super) struct TtlCache<K, V> {
     ttl: Duration,
     capacity: usize,
@@ -109,7 +110,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations<K, V>> {
-        // No call panics between two related changes.
+        // A poisoned lock is usable, because no call panics between two related changes.
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -218,7 +219,8 @@ impl MissingItems {
 type SummaryLoad = Shared<BoxFuture<'static, Result<Arc<CachedLine>>>>;
 
 /// Summaries of lines that no ticket of this pod needs. A summary costs one read per item and second
-/// and starts no task, so that a client that requests all items of a shop leaves nothing behind.
+/// and keeps no task running, so that a client that requests all items of a shop occupies only this
+/// bounded cache.
 pub(super) struct SummaryCache {
     context: Arc<LineContext>,
     tracker: TaskTracker,
@@ -284,7 +286,7 @@ impl TicketStateCache {
         }
     }
 
-    /// Returns the cached state, if `line` shows no reason why it may have changed.
+    /// Returns the cached state, or `None` if `line` shows that it may have changed.
     pub(super) fn get(&self, ticket: &Ticket, line: &CachedLine) -> Option<TicketState> {
         let cached = self.states.get(&(ticket.item.clone(), ticket.number))?;
         let is_same_line = cached.line == LineVersion::from(line)

@@ -100,8 +100,9 @@ impl LineHandle {
         self.cached_within(MAX_AGE)
     }
 
-    /// Returns the cached line if it is recent enough for a position: 250 ms. While the refresher is
-    /// active, the line is that recent unless the store is slow, so the general limit applies.
+    /// Returns the cached line if it is recent enough for a position: at most [`REFRESH_INTERVAL`]
+    /// old while the refresher sleeps. While the refresher is active, it keeps the line that recent
+    /// unless the store is slow, so [`MAX_AGE`] applies.
     fn cached_for_ticket(&self) -> Option<Arc<CachedLine>> {
         self.cached_within(if self.shared.is_sleeping() { REFRESH_INTERVAL } else { MAX_AGE })
     }
@@ -175,7 +176,7 @@ impl LineHandle {
         }
         let mut cached = self.fresh_for_ticket().await?;
         if cached.lookup(ticket.number) == Lookup::NotIssued {
-            // Probably issued a moment ago, by this pod or another one.
+            // This pod or another one has probably issued the number after the line was loaded.
             cached = self.refresh().await?;
         }
         let state = match cached.lookup(ticket.number) {
@@ -258,7 +259,7 @@ impl LineTask {
             _ = refresher.run() => {}
             _ = refresher::flush_loop(&shared) => {}
         }
-        // A failure is logged and counted in `flush`; no client waits for it.
+        // `with_store_timeout` counts a failure; no client waits for it.
         let _ = refresher::flush(&shared).await;
     }
 }

@@ -95,8 +95,8 @@ impl MarkPage {
         Self { index, words: [const { AtomicU64::new(0) }; WORDS] }
     }
 
-    /// Reads before it writes: most polls find their bit set, and a read does not invalidate the cache
-    /// line of other cores.
+    /// Sets the bit of a number. Reads it first, because most polls find it set, and a read does
+    /// not invalidate the cache line of other cores.
     fn mark(&self, number: Number) {
         let (word, bit) = bit_index(number);
         let word = &self.words[word];
@@ -130,7 +130,7 @@ impl PendingMarks {
         lock(&self.unpaged).insert(number);
     }
 
-    /// Keeps the pages of `old` that `new` lacks for the next flush.
+    /// Keeps, for the next flush, the pages of `old` that `new` lacks.
     pub(super) fn retire_pages(&self, old: &MarkPages, new: &MarkPages) {
         let is_retired = |page: &&Arc<MarkPage>| new.page(page.index).is_none();
         lock(&self.retired).extend(old.all().filter(is_retired).cloned());

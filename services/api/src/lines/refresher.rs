@@ -18,7 +18,7 @@ use crate::timeouts::with_store_timeout;
 
 /// Interval between two loads while the line is in use. Below 250 ms, the maximum age of a position.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(245);
-/// Minimum interval between two loads, whatever requests arrive.
+/// Minimum interval between two loads, however many requests arrive.
 const MIN_REFRESH_INTERVAL: Duration = Duration::from_millis(15);
 /// Delay after a failed load, so that a failing store is not flooded with retries.
 const ERROR_BACKOFF: Duration = Duration::from_millis(200);
@@ -67,7 +67,8 @@ impl Refresher {
         self.shared.resume();
     }
 
-    /// Any request wakes the refresher, but only requests of waiting tickets keep the line cached.
+    /// Sleeps until a request wakes the refresher. Evicts the line if no waiting ticket was polled
+    /// for [`EVICT_AFTER`]; other requests wake the refresher but do not keep the line cached.
     async fn sleep_until_woken(&self) {
         let remaining = EVICT_AFTER.saturating_sub(self.shared.idle());
         if timeout(remaining, self.shared.wake_refresher.notified()).await.is_err() {

@@ -44,7 +44,7 @@ pub(super) enum Lookup {
     Waiting { position: u64 },
     /// The ticket does not wait; only the store knows its state.
     NotWaiting,
-    /// The number is above the tail: not issued when the line was loaded, which may be a moment ago.
+    /// The number is above the tail: the store had not issued it when the line was loaded.
     NotIssued,
 }
 
@@ -74,7 +74,8 @@ impl CachedLine {
         }
     }
 
-    /// Returns whether a waiting ticket with this number was reclaimed after this copy was loaded.
+    /// Returns whether this copy lacks the number of a ticket that the store reports as waiting:
+    /// the number was reclaimed after this copy was loaded.
     pub(super) fn may_miss_reclaimed(&self, number: Number) -> bool {
         let line = &self.line;
         (number <= line.base && !self.reclaimed.contains(number.rank())) || number > line.tail
@@ -93,7 +94,7 @@ impl CachedLine {
         self.line.waiting + self.line.returning
     }
 
-    /// Returns admissions per second, rounded to two digits.
+    /// Returns admissions per second, rounded to two decimal places.
     pub(crate) fn per_second(&self, now: Millis) -> f64 {
         (self.line.rate.per_second(now) * 100.0).round() / 100.0
     }
@@ -126,7 +127,7 @@ pub(crate) struct LineLoader {
 pub(super) enum Depth {
     /// Everything that positions need, in as many calls as necessary.
     Positions,
-    /// What the public sees, in one call. Positions are not available.
+    /// What public endpoints show, in one call. Positions are not available.
     Summary,
 }
 
@@ -239,7 +240,7 @@ impl LineLoader {
         departed.prune_below(line.frontier);
     }
 
-    /// Returns early for a line without reclaimed numbers, as nearly every line is.
+    /// Updates the reclaimed numbers. Returns early if the line has none, as nearly every line.
     fn apply_reclaimed(&mut self, line: &mut LineSnapshot) {
         let total = self.reclaimed.len() + line.reclaimed.len() as u64;
         let changes = line.reclaimed.len() + line.departed.len();

@@ -1,5 +1,5 @@
-//! ConnectionLimiter connections: streams, sockets and long polls, how many of them one ticket and one pod may
-//! have. Plain polls never come here.
+//! Limits held connections (streams, WebSockets and long polls) per ticket and per pod. Plain polls
+//! are not held and not limited here.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +136,7 @@ impl ConnectionsByTicket {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TicketKey, Vec<Connection>>> {
-        // No call panics between two related changes.
+        // A poisoned lock is usable, because no call panics between two related changes.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -44,7 +44,7 @@ impl TicketService {
         })
     }
 
-    /// Signs and verifies passes that are not sent to anyone.
+    /// Signs and verifies passes for the warm-up. No client receives them.
     pub(crate) fn warm_up_passes(&self, item: &ItemId, times: usize) {
         let now = self.clock.now_ms();
         for number in 0..times as u64 {

@@ -14,8 +14,8 @@ use crate::timeouts::{with_request_timeout, with_store_timeout};
 use crate::wire;
 
 impl TicketService {
-    /// Joins a user, or finds the ticket they have. Returns whether it is new. A user who presents their
-    /// token keeps its number even if the store lost it.
+    /// Joins a user. Returns the user's ticket, new or existing, and whether it is new. A user who
+    /// presents a token keeps its number even if the store lost it.
     pub(crate) async fn join(
         &self,
         item: &ItemId,
@@ -122,7 +122,8 @@ impl TicketService {
         self.lines.discard_cached_state(&item, number);
         require_known_item(left)?;
         if let Some(line) = self.lines.get(&item) {
-            // So that the next poll at this pod sees it. The user has left even if the refresh fails.
+            // The refresh makes the end visible to the next poll at this pod. The user has left
+            // even if it fails.
             let _ = with_request_timeout(line.refresh()).await;
         }
         if let Some(begun) = begun {

@@ -54,7 +54,8 @@ pub(crate) struct ItemSummary {
 }
 
 impl TicketView {
-    /// An entry past its expiry counts as expired before the leader has ended it.
+    /// Converts the state of a live ticket. An entry past its expiry counts as expired even before
+    /// the leader has ended it.
     pub(super) fn from_live(place: LiveState, now: Millis) -> Self {
         match place {
             LiveState::Waiting { position } => Self::Waiting { position },
@@ -65,8 +66,10 @@ impl TicketView {
         }
     }
 
+    /// Converts the state of a ticket.
+    ///
     /// # Errors
-    /// For states that clients see as errors.
+    /// If the line was restarted, or the item was removed or is unknown to the store.
     pub(super) fn from_state(state: TicketState, now: Millis) -> Result<Self> {
         match state {
             TicketState::Live(place) => Ok(Self::from_live(place, now)),
@@ -207,7 +210,7 @@ impl TicketService {
         }
     }
 
-    /// Resolves one ticket with its own store call.
+    /// Resolves one ticket with a separate store call, not in a batch.
     pub(super) async fn resolve_one(&self, ticket: &Ticket) -> Result<TicketState> {
         let states = self.store.resolve(std::slice::from_ref(ticket), self.clock.now_ms());
         let states = with_store_timeout("resolve", states).await?;
@@ -235,7 +238,7 @@ impl TicketService {
         while snapshot.view.is_waiting() && Instant::now() < deadline {
             let next_mark = deadline.min(Instant::now() + LIVENESS_INTERVAL);
             tokio::select! {
-                // Never an error: the line's task, which sends, lives as long as `line`.
+                // Never an error: `line` keeps the sender alive.
                 _ = changes.changed() => {}
                 () = sleep_until(next_mark) => {}
                 () = self.stop.cancelled() => break,
@@ -283,7 +286,7 @@ impl TicketService {
         cached: Option<&CachedLine>,
         view: TicketView,
     ) -> wire::Ticket {
-        // The warm-up is not counted as polls of clients.
+        // Polls of the warm-up, which uses a reserved item, are not counted.
         if !ticket.item.is_reserved() {
             self.metrics.polled(view.status());
         }
@@ -316,7 +319,7 @@ impl TicketService {
     }
 }
 
-/// The fields that do not depend on waiting or an entry.
+/// Returns a ticket with the fields that do not depend on waiting or an entry.
 fn base_ticket(
     ticket: &Ticket,
     token: String,
@@ -351,7 +354,7 @@ fn waiting(base: wire::Ticket, cached: &CachedLine, position: u64) -> wire::Tick
         waiting_count: base.waiting_count.max(position),
         eta_seconds: eta,
         poll_after_ms: match cached.state {
-            // Lost numbers must be reclaimed soon.
+            // A poll reclaims a lost number, so clients poll at least every 5 s.
             LineState::Recovering => poll_after.min(RECOVERING_POLL_MS),
             _ => poll_after,
         },
@@ -359,9 +362,10 @@ fn waiting(base: wire::Ticket, cached: &CachedLine, position: u64) -> wire::Tick
     }
 }
 
-/// Returns when to poll again: a tenth of the expected wait, and at the latest at the earliest turn
-/// that the quota allows, with jitter. Never so late that an obedient client counts as absent, or
-/// learns of its turn after half of its pass has expired.
+/// Returns the delay until the next poll in milliseconds: a tenth of the expected wait, and at most
+/// the time until the earliest turn that the quota allows, with jitter. The delay is at most half
+/// of the grace period, otherwise an obedient client could count as absent, and at most half of the
+/// pass TTL, otherwise most of the pass could expire before the client receives it.
 fn poll_after_ms(eta: Option<Eta>, earliest_turn_ms: Option<u64>, policy: &Policy) -> u64 {
     let earliest = earliest_turn_ms.map_or(u64::MAX, |ms| ms.max(MIN_POLL_MS));
     let wait = rate::poll_after_ms(eta, policy.grace_seconds).min(earliest);

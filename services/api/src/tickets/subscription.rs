@@ -132,7 +132,8 @@ impl Subscription {
         Some(event)
     }
 
-    /// A client that reconnects and has the current state receives a keep-alive only.
+    /// Returns the first event: the ticket, or a keep-alive if the client reconnects and has
+    /// received the current state before.
     fn first_event(&mut self, first: TicketSnapshot) -> StreamEvent {
         self.next_check_at = Instant::now() + self.check_delay(&first);
         if self.newer_page(&first).is_some() {
@@ -153,10 +154,11 @@ impl Subscription {
                     self.finished = true;
                     return StreamEvent::Failed(Error::Superseded);
                 }
-                // Changes of the line affect waiting tickets only. Never an error: the line's task
-                // lives as long as `self.line`.
+                // Changes of the line affect waiting tickets only. Never an error: `self.line`
+                // keeps the sender alive.
                 _ = self.changes.changed(), if self.is_waiting() => self.next_check_at = Instant::now(),
-                // All entries of the line are checked then, so not at every end.
+                // An end of any ticket wakes the streams of all entries of the line. Each of them
+                // checks its entry at most every 2 s, because a check is a store call.
                 _ = self.ends.changed(), if !self.is_waiting() => {
                     self.next_check_at = self.next_check_at.min(self.last_check_at + MIN_ENTRY_CHECK_INTERVAL);
                     continue;
@@ -227,7 +229,7 @@ impl Subscription {
         silent.then_some(StreamEvent::KeepAlive)
     }
 
-    /// Returns the page texts if the client shows an older revision.
+    /// Returns the page texts if the client shows another revision; `None` if it shows no page.
     fn newer_page(&self, snapshot: &TicketSnapshot) -> Option<Arc<wire::PageTexts>> {
         let (shown, cached) = self.page.as_ref().zip(snapshot.cached.as_ref())?;
         (*shown != cached.page.revision).then(|| Arc::clone(&cached.page))

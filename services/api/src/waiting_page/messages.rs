@@ -24,7 +24,8 @@ pub(super) fn messages(language: Language) -> &'static Messages {
 }
 
 impl Messages {
-    /// Parses an embedded file; a test covers all of them.
+    /// Parses an embedded file. An invalid file would result in empty texts; a test covers all
+    /// files.
     fn read(json: &str) -> Self {
         let messages: BTreeMap<String, String> = serde_json::from_str(json).unwrap_or_default();
         let Ok(json) = filters::json(&messages).map(|json| json.to_string());

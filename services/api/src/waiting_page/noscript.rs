@@ -23,7 +23,7 @@ pub(super) struct Still<'a> {
     pub(super) join: Option<&'a str>,
 }
 
-/// The place of a ticket in the line.
+/// The position of a waiting ticket, with the numbers and the ETA that the page shows.
 pub(super) struct Place {
     pub(super) position: u64,
     pub(super) ahead: u64,
