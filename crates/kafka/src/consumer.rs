@@ -6,7 +6,7 @@
 //! | it cannot be decoded | it is written to the dead-letter topic with the reason, then as above |
 //! | the handler cannot apply it yet, or the dead letter cannot be written | retried with backoff; its partition is held, others continue |
 //! | the process ends or dies | the next owner of the partition reads it again |
-//! | the store lost the effects of earlier messages | the whole partition is replayed |
+//! | the store lost the effects of earlier messages | the partition is replayed |
 //!
 //! So applying a message twice must be harmless. A partition keeps its order and waits for no other one:
 //! `dispatch` polls the topic into one queue per partition (`queues`), and `processor` is the worker that
@@ -80,7 +80,7 @@ pub trait MessageHandler: Send + Sync + 'static {
         None
     }
 
-    /// How far the replay of a partition got.
+    /// Returns how far the replay of a partition got.
     fn replay_progress(
         &self,
         partition: i32,
@@ -111,8 +111,8 @@ pub struct RetryLater(pub String);
 /// How far the replay of a partition got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplayProgress {
-    /// Not recorded, because the store is new or lost data: the partition must be replayed from its
-    /// start.
+    /// Not recorded, because the store is new or lost data: the partition must be replayed from
+    /// [`MessageHandler::replay_from`].
     NotStarted,
     /// Applied up to the group's offset.
     InProgress,
@@ -120,7 +120,7 @@ pub enum ReplayProgress {
     Complete,
 }
 
-/// Consumes one of daegi's inbound topics.
+/// Consumes the topic of its handler.
 pub struct Consumer<E> {
     consumer: Arc<GroupConsumer>,
     processor: Arc<Processor<E>>,
@@ -134,7 +134,7 @@ impl<E: MessageHandler> Consumer<E> {
     pub fn new(config: ConsumerConfig, handler: E) -> Result<Self> {
         let ConsumerConfig { brokers, topics, group } = config;
         let consumer: StreamConsumer<GroupContext> = client::config(&brokers)
-            // One group per topic, so that a rebalance of one does not stop the other.
+            // One group per topic, so that a rebalance of one topic does not stop the others.
             .set("group.id", format!("{group}.{}", E::TOPIC))
             // A new group starts with the oldest record: the compacted topic holds all items.
             .set("auto.offset.reset", "earliest")
@@ -148,8 +148,8 @@ impl<E: MessageHandler> Consumer<E> {
             // after `max.poll.interval.ms` (5 minutes), in case another one can.
             .set("session.timeout.ms", "10000")
             .set("topic.metadata.refresh.interval.ms", "10000")
-            // librdkafka prefetches and then pauses for 1 s by default, which is longer than we
-            // need to apply what it prefetched.
+            // librdkafka prefetches and then pauses for 1 s by default, which is longer than the
+            // workers need to apply what it prefetched.
             .set("fetch.queue.backoff.ms", "10")
             .set("statistics.interval.ms", "5000")
             .create_with_context(GroupContext::new(E::TOPIC))?;

@@ -32,7 +32,7 @@ impl std::fmt::Debug for EmbeddedBroker {
 }
 
 impl EmbeddedBroker {
-    /// Starts a broker on a free port, with all topics and their dead-letter topics.
+    /// Starts a broker on a free port, with all topics and the dead-letter topics of inbound ones.
     ///
     /// # Errors
     /// If librdkafka cannot start it.

@@ -12,7 +12,7 @@ pub enum Error {
     /// The broker did not confirm in time. The records may have arrived or not.
     #[error("the broker did not confirm within {0:?}")]
     Unconfirmed(std::time::Duration),
-    /// The producer was replaced, because other records were not confirmed.
+    /// The producer accepts no more records, because an earlier one was rejected.
     #[error("publishing aborted before the broker confirmed")]
     Aborted,
     /// librdkafka was built without its mock cluster.

@@ -1,4 +1,5 @@
-//! Publishes and consumes events over Kafka. Knows topics and delivery, not lines or stores.
+//! Publishes and consumes events over Kafka. The crate handles topics and delivery; it contains no
+//! rules of lines and no store.
 //!
 //! The crate guarantees:
 //!

@@ -6,12 +6,13 @@ use ::metrics::{Unit, describe_counter, describe_gauge};
 pub const APPLIED: &str = "daegi_consumer_applied_total";
 /// Messages that were written to the dead-letter topic, by `topic`.
 pub const DEAD_LETTERS: &str = "daegi_consumer_dead_letters_total";
-/// Attempts that failed and were retried, by `topic`: the store or the dead-letter topic was unavailable.
+/// Attempts that failed and were retried, by `topic`, because the store or the dead-letter topic was
+/// unavailable or the store had no data of the item.
 pub const RETRIES: &str = "daegi_consumer_retries_total";
 /// Messages of the assigned partitions that this replica has not read yet, by `topic`.
 pub const LAG: &str = "daegi_consumer_lag";
 /// Seconds since this replica read the oldest record that is not applied yet, by `topic` and `partition`;
-/// 0 when there is none, and for partitions that another replica has.
+/// 0 when there is none, and for partitions that are assigned to another replica.
 pub const OLDEST_UNAPPLIED: &str = "daegi_consumer_oldest_unapplied_seconds";
 
 const COUNTERS: [(&str, &str); 3] = [

@@ -1,14 +1,14 @@
 //! Publishes records in order.
 //!
-//! A consumer that sees number 8 before number 7 draws wrong conclusions, so order is worth more than
-//! speed. Two rules give both:
+//! A consumer must not read number 8 before number 7, so order has precedence over throughput. Two
+//! rules give both:
 //!
 //! - **A producer delivers a prefix of what it was given, in order.** librdkafka keeps the order
 //!   of a partition as long as no message in the middle is dropped. So single messages never expire
 //!   (`message.timeout.ms=0`), a batch that the broker rejects for good stops the producer
 //!   (`enable.gapless.guarantee`), and a producer with a rejected record accepts no more.
 //! - **A [`PublishSession`] stays with one producer.** Sends of a session follow each other without
-//!   waiting for confirmations. When one of them fails the session is over: its producer is
+//!   waiting for confirmations. When one of them fails the session ends: its producer is
 //!   discarded with all records it still holds, and the caller starts a new session with the oldest
 //!   record that was not confirmed.
 //!
@@ -121,11 +121,11 @@ impl Publisher {
 }
 
 impl PublishSession<'_> {
-    /// Sends records behind those of earlier calls. Records are taken from the iterator one by one,
+    /// Sends records after those of earlier calls. Records are taken from the iterator one by one,
     /// so that they need not all be in memory. Waits only while librdkafka's queue is full.
     ///
     /// # Errors
-    /// If librdkafka does not accept them. The session is over then.
+    /// If librdkafka does not accept them. The session has ended then.
     pub async fn send<R>(&self, records: R) -> Result<PendingDelivery>
     where
         R: IntoIterator<Item = Result<Record>, IntoIter: Send>,
@@ -163,8 +163,8 @@ impl PublishSession<'_> {
         }
     }
 
-    /// Discards the producer, once, even if several sessions saw it fail. Its records are dropped
-    /// when the last of these sessions has aborted; until then it can only repeat records.
+    /// Replaces the failed producer, once, even if several of its sessions abort. Its records are
+    /// dropped when the last of these sessions has aborted; until then it can only repeat records.
     pub async fn abort(self) {
         let Self { publisher, current: failed } = self;
         if let Ok(producer) = publisher.config.create_with_context(DeliveryContext::default()) {
@@ -184,7 +184,7 @@ impl PendingDelivery {
     /// still confirms is not treated as failed.
     ///
     /// # Errors
-    /// If one of them is rejected or not confirmed in time. The session is over then.
+    /// If one of them is rejected or not confirmed in time. The session has ended then.
     pub async fn wait(self) -> Result<()> {
         match tokio::time::timeout(self.delivery_timeout, self.tracker.wait()).await {
             Ok(outcome) => Ok(outcome?),

@@ -15,11 +15,12 @@ pub const EPOCH: &str = "ce_epoch";
 /// The extension attribute that sorts the events of one item over all topics, compared as text.
 pub const SEQUENCE: &str = "ce_sequence";
 
-/// The header with the span of an event, if tracing is on. It follows W3C Trace Context and not
-/// CloudEvents, because Kafka clients look for it there.
+/// The header with the span of an event, if tracing is on. The name is that of W3C Trace Context,
+/// without the prefix `ce_` of CloudEvents, because Kafka clients read it under this name.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// Initial capacities that fit most bodies and all headers above, so that neither reallocates.
+/// Initial capacities, in bytes of body and number of headers, that fit most bodies and all headers
+/// of an event, so that neither is reallocated.
 const BODY: usize = 512;
 const HEADERS: usize = 9;
 

@@ -45,7 +45,7 @@ pub fn all() -> [EventSchema; 4] {
 /// # Errors
 /// If the body does not fit the event.
 pub fn decode<E: Event + DeserializeOwned>(body: &[u8]) -> serde_json::Result<E> {
-    // serde also accepts an array of values for a struct.
+    // serde also accepts an array of values for a struct, which the schema does not allow.
     if body.trim_ascii_start().starts_with(b"[") {
         return Err(serde_json::Error::invalid_type(Unexpected::Seq, &"an object"));
     }

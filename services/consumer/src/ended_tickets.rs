@@ -21,9 +21,9 @@ use crate::error::retry_later;
 use crate::orders::ITEM_RECOVERY_WINDOW_MS;
 use crate::replay::ReplayRecord;
 
-/// Ended tickets of one topic partition that one replay records. Each takes about 100 bytes of the
-/// store for one hour, so that clients which join and leave all day cannot fill a store that has
-/// restarted.
+/// Maximum number of ended tickets of one topic partition that one replay records. Each takes about
+/// 100 bytes of the store for 1 h; without a limit, clients that join and leave all day could fill a
+/// store that has lost its data.
 const MAX_ENDS: usize = 250_000;
 
 /// Records ended tickets in a store that lost data.
@@ -85,8 +85,9 @@ impl EndedTicketHandler {
         self.replays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the ended tickets of one line. A lost item is waited for as long as a replay of the
-    /// product topic may restore it.
+    /// Records the ended tickets of one line. Returns [`RetryLater`] for an unknown item during the
+    /// first [`ITEM_RECOVERY_WINDOW_MS`] of the replay, because a replay of the product topic may
+    /// restore the item.
     async fn record(
         &self,
         item: &ItemId,
@@ -168,7 +169,8 @@ impl MessageHandler for EndedTicketHandler {
                 replays.entry(partition).or_insert(started);
             }
             // The end of the partition may have been reported before the loss, and records written
-            // in between are read only now. So the replay lasts some time longer.
+            // in between are read only now. So records count until `ITEM_RECOVERY_WINDOW_MS` after
+            // the start of the replay, even if it is complete before.
             ReplayProgress::Complete => {
                 replays.retain(|other, replay| *other != partition || replay.is_recent(now));
             }

@@ -63,8 +63,8 @@ impl MessageHandler for ItemHandler {
     }
 }
 
-/// Drops all changes of an item but the newest of each run without a removal. During a sale that
-/// drops nearly all of them.
+/// Keeps only the newest change of each item between two of its removals, because most changes of a
+/// batch during a sale are of one item and replace each other.
 fn coalesce(updates: &[ItemUpdate]) -> Vec<ItemUpdate> {
     let mut keeps = vec![true; updates.len()];
     let mut last: HashMap<&ItemId, (usize, Option<u64>)> = HashMap::new();
@@ -107,8 +107,8 @@ fn changed(event: ItemChanged) -> ItemUpdateKind {
 }
 
 /// Decodes a tombstone, which removes the item of its key. With a `version` header it applies only
-/// if it is newer than the stored version, like any other change; without one, unless it was read
-/// before.
+/// if it is newer than the stored version, like any other change. Without one it applies unless the
+/// store has applied this or a later record of the item.
 fn removal(message: &InboundMessage<'_>) -> Result<ItemUpdateKind, InvalidMessage> {
     let key = message.key.and_then(|key| std::str::from_utf8(key).ok());
     let id = ItemId::parse(key.ok_or(InvalidMessage::NoKey)?)?;

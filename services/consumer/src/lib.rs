@@ -89,7 +89,7 @@ pub fn start(
         shutdown.spawn("ends", ends.run(shutdown.token().clone()));
     } else {
         tracing::info!("kafka is off, no events are consumed");
-        // Registered at 0, so that a query can tell 0 from absent.
+        // Registers the gauges at 0, so that a query can distinguish 0 from absent.
         for topic in Topic::INBOUND {
             gauge!(metrics::LAG, "topic" => topic.event_type()).set(0);
         }

@@ -14,8 +14,9 @@ use futures_util::future::join_all;
 use crate::ConsumerDeps;
 use crate::error::{InvalidMessage, decode, retry_later};
 
-/// How long after an order its lost item may be restored by a replay of the product topic. An item
-/// that an operator created is never restored, and must not hold the orders of others longer.
+/// How long an event of an unknown item is retried, because a replay of the product topic may restore
+/// the item after a data loss. A replay does not restore an item that an operator created, so without
+/// a limit its events would hold the topic partition forever.
 pub(crate) const ITEM_RECOVERY_WINDOW_MS: Millis = 60_000;
 
 /// Orders that are applied concurrently.
@@ -33,8 +34,8 @@ pub struct OrderHandler {
 pub struct ClosedOrder {
     ticket: Ticket,
     reason: EndReason,
-    /// Timestamp of the record, by the producer's clock, but not later than it was read, because a
-    /// timestamp in the future would hold the partition until then.
+    /// Timestamp of the record by the producer's clock, at most the time at which it was read,
+    /// because a timestamp in the future would extend the time for which the partition is held.
     at: Millis,
 }
 
@@ -58,8 +59,8 @@ impl OrderHandler {
     }
 
     /// Ends the entry of an order. A ticket that has ended keeps its end reason, and one that is
-    /// too old counts as ended. A ticket of a lost item would live again after the item is
-    /// restored, so its end is retried until then.
+    /// too old counts as ended. The end of a ticket of an unknown item is retried for
+    /// [`ITEM_RECOVERY_WINDOW_MS`], because its number can be reclaimed after the item is restored.
     async fn end_entry(
         &self,
         ClosedOrder { ticket, reason, at }: &ClosedOrder,

@@ -6,7 +6,7 @@ use daegi_store::{ItemStore, Result};
 const ID: &str = "demo";
 const NAME: &str = "Friday 8 pm concert";
 
-/// Creates the item. Version 0, so that a change of the product service replaces it.
+/// Creates the item with version 0, so that a change of the product service replaces it.
 ///
 /// # Errors
 /// If the store is unavailable.

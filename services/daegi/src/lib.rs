@@ -104,7 +104,7 @@ fn start(config: &Config, context: &ServiceContext, shutdown: &Shutdown) -> Star
     Ok(api)
 }
 
-/// All errors of a consumer at the start are also errors of the scheduler.
+/// Converts an error of the consumer at the start; the scheduler has the same variants.
 fn role_error(error: daegi_consumer::Error) -> daegi_scheduler::Error {
     match error {
         daegi_consumer::Error::Store(error) => error.into(),
@@ -130,7 +130,8 @@ async fn create_initial_items(
     Ok(store.items().await?.into_iter().next().map(|item| item.id))
 }
 
-/// Lines in Redis outlive this process, and the tokens of their tickets are invalid with the next generated secrets.
+/// Warns if secrets are generated and the store is Redis: the lines outlive this process, but the next
+/// process generates other secrets, with which the tokens of their tickets are invalid.
 fn warn_of_generated_secrets(config: &Config) {
     let generated = &config.secrets.generated;
     if matches!(config.store, StoreConfig::Redis(_)) && !generated.is_empty() {
@@ -141,7 +142,7 @@ fn warn_of_generated_secrets(config: &Config) {
     }
 }
 
-/// Ignores errors: a closed stdout must not prevent the start.
+/// Prints the banner. Ignores errors, because a closed stdout must not prevent the start.
 fn print_banner(banner: &Banner) {
     let _ = std::io::stdout().lock().write_all(banner.to_string().as_bytes());
 }

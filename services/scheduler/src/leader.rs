@@ -25,8 +25,8 @@ pub(crate) use line_gauges::outbox_pending;
 /// Delay after a tick that failed, and how often the tick length is read again during a longer tick.
 const TICK_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum delay between two attempts of a standby, however long the lease: a leader that stops has a
-/// successor within one second.
+/// Delay between two attempts of a standby, ±20 %; a third of the lease if that is shorter. It does not
+/// grow with the lease, so that a leader that stops has a successor within one second.
 const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Leads or stands by, for one replica.
@@ -56,7 +56,7 @@ impl LeaderLoop {
         }
     }
 
-    /// Returns the events that the relay of this replica published last.
+    /// Returns the events that the relay of this replica sent last, confirmed or not.
     #[must_use]
     pub fn recent(&self) -> Arc<RecentEvents> {
         self.relay.recent()
@@ -64,16 +64,17 @@ impl LeaderLoop {
 
     /// Leads or stands by until the shutdown. A failing store does not end it.
     pub async fn run(self, shutdown: Shutdown) {
-        // The first step of the shutdown, because a term does not depend on load balancers and the
-        // successor should start early.
+        // The term ends at the first step of the shutdown (draining) and does not wait for load
+        // balancers, so that the next leader starts early.
         let stop = shutdown.draining();
         if stop.run_until_cancelled(self.wait_for_store()).await.is_none() {
             return;
         }
         let mut outage = OutageLog::new("lease");
         while !stop.is_cancelled() {
-            // Not cancelled by the shutdown: a lock that was acquired and not returned cannot be
-            // released, and the next leader would have to wait until it expires.
+            // The shutdown does not cancel the attempt: a cancelled attempt may still acquire the
+            // lock in the store without a `Lease` to release it, and the next leader would have to
+            // wait until the lock expires.
             if let Some(lease) = self.try_acquire_lease(&mut outage).await {
                 self.run_term(lease, &shutdown).await;
             }
@@ -82,7 +83,8 @@ impl LeaderLoop {
         }
     }
 
-    /// Waits until the store replies, then reports ready: admin API and standbys need nothing else.
+    /// Waits until the store replies, then reports ready, because the admin API and a standby need
+    /// only the store.
     async fn wait_for_store(&self) {
         let mut outage = OutageLog::new("scheduler");
         while let Err(error) = self.store.settings().await {
@@ -131,15 +133,16 @@ impl LeaderLoop {
             None if shutdown.draining().is_cancelled() => TermEnd::Stopped,
             None => TermEnd::LeaseLost,
         };
-        // Ends the renewal, whatever ended the term; a lease that is lost stays lost.
+        // Ends the renewal and releases the lease if the store rejected the epoch. In the other cases
+        // the lease is already lost or released, and this changes nothing.
         step_down.cancel();
         lost.cancelled().await;
         gauges.clear();
         self.leadership.term_ended(epoch, end);
     }
 
-    /// Publishes the leader record, so that standbys can name the leader. Never returns, because nothing
-    /// depends on it.
+    /// Publishes the leader record, so that standbys can name the leader. Never returns, because a return
+    /// would end the term.
     async fn publish_leader(&self, current: &CurrentLeader) {
         while let Err(error) = self.store.lock().publish_leader(current).await {
             tracing::debug!(%error, "leader record not published");
@@ -165,7 +168,8 @@ impl LeaderLoop {
                         continue;
                     };
                     tick_failed(error, &mut tick_outage);
-                    // Lines that were served are not served again before their time.
+                    // The early retry serves only lines that this tick skipped: the admit script does
+                    // nothing for a line whose last round is less than 90 % of a tick ago.
                     tokio::time::sleep(TICK_RETRY_INTERVAL.min(report.length())).await;
                 }
                 Err(Error::StaleEpoch(_)) => return,

@@ -131,7 +131,7 @@ impl Leadership {
     }
 
     fn lock(&self) -> MutexGuard<'_, ReplicaStatus> {
-        // Consistent after every statement, so a panic elsewhere leaves a valid value.
+        // The status is valid after every statement, so it can be used after a panic.
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! - **One leader at a time, and a stale one is harmless**: the lease elects the leader, and the epoch
 //!   that every script checks fences a leader that lost it.
-//! - **A tick is one step**: [`Ticker::tick`] runs a whole round at a given time, so that tests step it
-//!   without a timer. Nothing else decides which tickets are admitted.
+//! - **A tick is one call**: [`Ticker::tick`] runs a whole round at a given time, so that tests run it
+//!   without a timer. Apart from direct admissions, only a tick admits tickets.
 //! - **Every replica serves operators**, leader or not, and only with the admin token.
 //!
 //! | module | what lives there |
@@ -65,9 +65,9 @@ pub struct SchedulerDeps {
     pub clock: Clock,
     /// Set to ready when the store has replied.
     pub health: Component,
-    /// How long a leader leads without renewing.
+    /// How long the lease of the leader lasts without a renewal.
     pub lease: Duration,
-    /// The number of unpublished events of a partition at which admission is held.
+    /// The number of unpublished admission events of a partition at which admission is held.
     pub outbox_max: u64,
     /// Where events go.
     pub sink: SharedSink,
@@ -93,8 +93,8 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.
 ///
 /// # Errors
-/// If the seed file or the broker addresses are wrong, or the store cannot be used. An unreachable store
-/// is waited for, alive but not ready.
+/// If the seed file or the broker addresses are wrong, or the store cannot be used. If the store is
+/// unreachable, the process stays alive but not ready and retries.
 pub async fn run(config: Config, listeners: Listeners, shutdown: Shutdown) -> Result<(), Error> {
     let seeds = Seeds::from_config(&config)?;
     let opened = serve_until_open(&config, &[COMPONENT], listeners, &shutdown).await?;

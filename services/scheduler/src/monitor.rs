@@ -126,8 +126,8 @@ impl LineMonitor {
         self.history().samples(id)
     }
 
-    /// Returns the admissions per second of the last 30 s, given the total at `now`; `None` until a
-    /// sample is old enough.
+    /// Returns the admissions per second of the last 30 s, given the total at `now`; `None` if
+    /// there is no sample of this time that is at least 4.5 s old.
     #[must_use]
     pub fn admitted_per_second(&self, id: &ItemId, admitted: u64, now: Millis) -> Option<f64> {
         let since = now.saturating_sub(RATE_WINDOW_MS + SAMPLE_MS);

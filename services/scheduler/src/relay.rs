@@ -59,7 +59,7 @@ impl Relay {
     /// A relay from this store to this sink.
     #[must_use]
     pub fn new(store: SharedStore, sink: SharedSink) -> Self {
-        // Registered at the start, so that an alert can tell 0 from absent.
+        // Registers the counters at the start, so that an alert can distinguish 0 from absent.
         counter!(metrics::RELAY_FAILED).increment(0);
         for topic in [Topic::TokenActivated, Topic::TokenClosed] {
             counter!(metrics::RELAY_DROPPED, "type" => topic.event_type()).increment(0);
@@ -74,7 +74,7 @@ impl Relay {
         self
     }
 
-    /// Returns the events that were published last.
+    /// Returns the events that this relay sent last, confirmed or not.
     #[must_use]
     pub fn recent(&self) -> Arc<RecentEvents> {
         Arc::clone(&self.recent)
@@ -89,8 +89,8 @@ impl Relay {
         for partition in 0..self.store.partitions() {
             partitions.spawn(self.clone().run_partition(partition, outage.clone()));
         }
-        // None of the tasks returns. A panic ends the leader, too, because it must not lead without
-        // one partition; the process is restarted.
+        // None of the tasks returns. A panic of one is resumed here and ends the process, because a
+        // leader must not lead while no task publishes one of the partitions.
         while let Some(ended) = partitions.join_next().await {
             if let Err(error) = ended {
                 std::panic::resume_unwind(error.into_panic());

@@ -1,7 +1,8 @@
 //! One tick: the leader's round over all active lines.
 //!
-//! Every step is one atomic script that checks the epoch and the item again. A tick may therefore
-//! stop anywhere, and a setting that changes during a tick applies from then on.
+//! A tick runs a series of atomic scripts, each of which checks the epoch and the item again. A tick
+//! may therefore stop after any script. A change of an item, and a quota of 0, apply from the next
+//! script on; other changes of the settings apply from the next tick on.
 
 mod line;
 mod report;

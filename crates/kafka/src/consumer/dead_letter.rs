@@ -3,7 +3,7 @@
 //! A dead letter is the record as it was, with headers that name the reason and the source. A record
 //! that Kafka accepted on the source topic may be too large for the dead-letter topic, because the added
 //! headers count and because the limits of producer, broker and topic differ. Such a letter is cut, and
-//! two more headers describe the original.
+//! two more headers hold the length and the SHA-256 of the original body.
 
 use std::fmt::Write as _;
 
@@ -19,13 +19,13 @@ use crate::Record;
 /// the broker refuses a letter as too large, because the topic's `max.message.bytes` is lower.
 const LIMITS: [usize; 3] = [950_000, 65_536, 4_096];
 
-/// The key and the original headers each keep at most this part of a cut letter: one in eight bytes.
+/// Divisor of the limit of a cut letter: the key and the original headers each keep at most an eighth.
 const KEY_SHARE: usize = 8;
 
-/// Bytes of the reason. A parser's message may quote the whole record.
+/// Maximum length of the reason in bytes, because a parser's message may quote the whole record.
 const MAX_REASON: usize = 1_024;
 
-/// A dead letter that has yet to be confirmed.
+/// A dead letter that the broker has not confirmed yet.
 #[derive(Debug)]
 pub(super) struct DeadLetter {
     topic: String,
@@ -107,7 +107,7 @@ impl DeadLetter {
     }
 }
 
-/// The longest prefix of whole characters within the limit.
+/// Returns the longest prefix of whole characters within [`MAX_REASON`].
 fn bounded(reason: &str) -> &str {
     let end = (0..=MAX_REASON.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));
     &reason[..end.unwrap_or(0)]

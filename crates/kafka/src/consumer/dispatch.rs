@@ -217,7 +217,8 @@ impl<E: MessageHandler> Dispatcher<E> {
             }
         }
         if is_started {
-            // tokio keeps a new task on the spawning thread, which would otherwise poll first.
+            // tokio queues a new task on the spawning thread, which would otherwise poll the topic
+            // before it runs the worker.
             tokio::task::yield_now().await;
         }
     }
@@ -281,7 +282,7 @@ impl<E: MessageHandler> Dispatcher<E> {
                 consumer.close();
             }
             drop(processor);
-            // Sending fails only after the timeout.
+            // Sending fails only after `CLOSE_TIMEOUT`, when the receiver is dropped.
             let _ = done.send(());
         });
         let _ = tokio::time::timeout(CLOSE_TIMEOUT, closed).await;

@@ -111,7 +111,7 @@ impl<M> Batch<M> {
         self.records == 0 && !self.has_end
     }
 
-    /// Returns whether the queue has no room until its records are applied.
+    /// Returns whether the batch has no room, until a worker takes it.
     pub(super) fn is_full(&self) -> bool {
         self.records >= MAX_RECORDS || self.bytes >= MAX_BYTES
     }

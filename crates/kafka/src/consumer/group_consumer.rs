@@ -6,8 +6,9 @@ use rdkafka::consumer::StreamConsumer;
 
 use super::GroupContext;
 
-/// A member of a consumer group. Dropping it does not block the caller: librdkafka waits until the
-/// group has accepted the leave, which takes long without a broker and may never end after a seek.
+/// A member of a consumer group. Dropping it leaves the group on a new thread, because librdkafka
+/// blocks until the group has accepted the leave, which takes long without a broker and may never
+/// end after a seek.
 pub(super) struct GroupConsumer(Option<StreamConsumer<GroupContext>>);
 
 impl GroupConsumer {
@@ -15,7 +16,7 @@ impl GroupConsumer {
         Self(Some(consumer))
     }
 
-    /// Leaves the group and waits for it.
+    /// Leaves the group and blocks until the group has accepted the leave.
     pub(super) fn close(mut self) {
         drop(self.0.take());
     }

@@ -22,7 +22,7 @@ pub(super) struct GroupContext {
     topic: Topic,
     /// Incremented by every rebalance.
     generation: AtomicU64,
-    /// Messages of the assigned partitions that were not read yet; negative while unknown.
+    /// Messages of the assigned partitions that were not read yet; -1 until the first statistics.
     lag: AtomicI64,
 }
 
@@ -37,8 +37,8 @@ impl LagHandle {
         self.0.topic
     }
 
-    /// Returns how many messages of its partitions it has not read yet; `None` while that is
-    /// unknown.
+    /// Returns how many messages of its partitions the consumer has not read yet; `None` until
+    /// librdkafka has reported its first statistics.
     #[must_use]
     pub fn messages(&self) -> Option<u64> {
         self.0.lag.load(Ordering::Relaxed).try_into().ok()
@@ -87,7 +87,7 @@ impl ClientContext for GroupContext {
         QuietContext.error(error, reason);
     }
 
-    /// librdkafka reports a lag of -1 for partitions of other members.
+    /// Records the lag of the assigned partitions. librdkafka reports -1 for those of other members.
     fn stats(&self, statistics: Statistics) {
         let partitions = statistics.topics.values().flat_map(|topic| topic.partitions.values());
         let lag: i64 = partitions.map(|partition| partition.consumer_lag.max(0)).sum();

@@ -61,11 +61,11 @@ struct TopicPartition<'a> {
     unapplied: &'a Unapplied,
 }
 
-/// Attempts to apply records, logged when they start to fail and when one succeeds.
+/// Backoff and log of attempts to apply a record: logs when they start to fail and when one succeeds.
 struct Outage<'a> {
     place: &'a TopicPartition<'a>,
     what: &'static str,
-    /// Since when, and at which offset.
+    /// When the outage began, and the offset of the record that failed first; `None` without one.
     held: Option<(Instant, i64)>,
     backoff: Duration,
 }
@@ -201,8 +201,8 @@ impl<E: MessageHandler> Processor<E> {
         }
     }
 
-    /// Returns whether this replica has already written this dead letter. A replica that takes over
-    /// writes it again.
+    /// Returns whether this replica wrote this dead letter before the partition was rewound. A
+    /// replica that takes over the partition writes it again.
     fn is_dead_lettered(&self, partition: i32, offset: i64) -> bool {
         let letters = self.letters().get(&partition).copied();
         letters.is_some_and(|letters| letters.is_rewound && offset <= letters.last)

@@ -115,7 +115,8 @@ impl Replay {
         fresh: &mut Option<BTreeSet<i32>>,
         rewound: &mut BTreeSet<i32>,
     ) -> Result<(), RetryLater> {
-        // No record of a new assignment was read yet, so without an offset it is at the start.
+        // No record of a new assignment was applied yet. Without a committed offset it begins at the
+        // start of the partition (`auto.offset.reset`), so it needs no rewind.
         let is_new = !self.is_known(partition);
         if is_new && fresh.is_none() {
             *fresh = Some(without_offset(consumer.clone()).await?);
@@ -186,8 +187,8 @@ async fn rewind(
     .await
 }
 
-/// Returns the offset of the first record written since then; 0 if there is none or the broker
-/// cannot look it up, because the handler skips older records itself.
+/// Returns the offset of the first record written since then; 0 if the reply of the broker has none,
+/// which is correct because the handler skips older records itself.
 fn first_since(
     consumer: &GroupConsumer,
     topic: &str,

@@ -38,8 +38,8 @@ struct TokenCount {
     entered_token_count: u64,
 }
 
-/// LineCounts all items, or those of `itemId` in that order; ids that are not items are listed.
-/// Returning tickets count as waiting.
+/// Counts the tickets of all items, or of the requested `itemId`s in their order; ids that are not
+/// items are listed. Returning tickets count as waiting.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
     query: QueryPairs,

@@ -43,8 +43,8 @@ impl From<AdminError> for Problem {
     }
 }
 
-/// A store error is never the operator's fault and never a 500: it passes by itself, or after an
-/// operator has read the log.
+/// Returns 503 for every store error, because the request did not cause it: the store recovers
+/// without help, or the operator finds the cause in the log.
 fn store_problem(error: &StoreError) -> Problem {
     match error {
         StoreError::Unavailable(_)

@@ -57,7 +57,8 @@ pub(super) async fn create(
     change.version = Some(0);
     let mut changed = put(&admin, &change).await?;
     if changed.is_none() && store_call(admin.store.item(&change.id)).await?.is_none() {
-        // The version of a removed item is in the way; an operator may override it.
+        // The store keeps the version of a removed item and rejects version 0. An operator may
+        // override it, which a change without a version does.
         change.version = None;
         changed = put(&admin, &change).await?;
     }
@@ -77,7 +78,7 @@ pub(super) async fn replace(
     audited_response(&admin, operator, "replace item", changed).await
 }
 
-/// Does what a product event does: creates an item, or changes it and keeps its policy.
+/// Creates an item, or changes it and keeps its policy, as a product event does.
 pub(super) async fn manually(
     State(admin): Context,
     operator: Operator,

@@ -22,7 +22,8 @@ const FRESH_FOR: Duration = Duration::from_millis(700);
 /// Age above which a snapshot is not returned.
 const MAX_AGE: Duration = Duration::from_millis(2_500);
 
-/// Timeout of loading a snapshot: thousands of store calls for a thousand lines.
+/// Timeout of loading a snapshot. It is longer than that of other admin calls, because a snapshot of
+/// a thousand lines takes thousands of store calls.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// All lines at one point in time.
@@ -141,15 +142,15 @@ impl AdminState {
         }
     }
 
-    /// Loads a snapshot for later callers, unless a load is running. A failure is reported to the
-    /// caller that finds the latest one too old.
+    /// Loads a snapshot for later callers, unless a load is running. A failure is ignored: once the
+    /// latest snapshot is too old, a caller loads the next one itself and gets the error.
     async fn load_in_background(&self) {
         if let Ok(_one_at_a_time) = self.overview_cache.load_lock.try_lock() {
             let _ = self.load_if_stale().await;
         }
     }
 
-    /// Loads a snapshot after a load that is running.
+    /// Waits for a running load, then loads a snapshot, unless that load stored a fresh one.
     async fn reload(&self) -> AdminResult<Arc<OverviewSnapshot>> {
         let _one_at_a_time = self.overview_cache.load_lock.lock().await;
         self.load_if_stale().await
@@ -232,7 +233,8 @@ impl AdminState {
     }
 }
 
-/// Returns the waiting time in seconds of a ticket that joins now.
+/// Returns the waiting time in seconds of a ticket that joins now; `None` if the line is not open, or
+/// its admission rate is unknown or 0.
 pub(super) fn eta(state: LineState, waiting: u64, speed: Option<f64>) -> Option<u64> {
     let speed = speed.filter(|speed| *speed > 0.0 && state == LineState::Open)?;
     Some((waiting as f64 / speed).ceil() as u64)

@@ -63,7 +63,7 @@ fn merged(policy: &Policy, changes: &Map<String, Value>) -> AdminResult<Policy> 
 
 fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> AdminResult<()> {
     for (name, value) in changes {
-        // Serde would not notice an unknown name whose value is null.
+        // Serde would not reject an unknown name whose value is null, because null removes the field.
         let Some(before) = rules.remove(name) else {
             return Err(AdminError::Invalid(format!("policy: unknown field {name:?}")));
         };

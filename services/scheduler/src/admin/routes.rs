@@ -315,7 +315,7 @@ const ITEM_PROBLEMS: [Code; 2] = [Code::InvalidRequest, Code::ItemNotFound];
 const BODY_PROBLEMS: [Code; 3] =
     [Code::InvalidRequest, Code::PayloadTooLarge, Code::UnsupportedMediaType];
 
-/// A call that changes something, and so may name the operator.
+/// An operation that changes state. Its request may name the operator, for the audit log.
 fn change<H, T>(
     route: (&'static str, &'static str),
     id: (&'static str, &'static str),

@@ -17,16 +17,17 @@ use crate::metrics;
 /// Delay of the answer to the first wrong token of an address; it doubles with each further one.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 
-/// The longest delay. Holds the guesses of one connection below one per 3 s.
+/// The longest delay. It limits one connection to about one guess per 3 s.
 const MAX_DELAY: Duration = Duration::from_secs(3);
 
-/// How long failures of an address are kept after the last one.
+/// Time after the last failure of an address at which its count restarts at 0.
 const RETENTION: Duration = Duration::from_secs(15 * 60);
 
 /// Maximum number of addresses. Beyond it the one whose last failure is oldest is dropped.
 const MAX_ADDRESSES: usize = 1_024;
 
-/// Failures of one address that are all logged; later ones when their number is a power of two.
+/// Number of failures of one address that are all logged. Of later ones only those are logged whose
+/// number is a power of two, so that an attacker cannot fill the log.
 const LOGGED: u32 = 10;
 
 /// The failed sign-ins of this process, by address.
@@ -40,7 +41,7 @@ struct Failures {
 }
 
 impl SignIns {
-    /// Registers the metric at the start, so that a query can tell 0 from absent.
+    /// Registers the metric at the start, so that a query can distinguish 0 from absent.
     pub(super) fn new() -> Self {
         for reason in ["missing", "wrong"] {
             counter!(metrics::SIGN_INS_FAILED, "reason" => reason).increment(0);
@@ -91,7 +92,8 @@ fn delay_after(failures: u32) -> Duration {
     FIRST_DELAY.saturating_mul(doubled).min(MAX_DELAY)
 }
 
-/// The address, or its /64 network for IPv6, of which one client usually has all addresses.
+/// Returns the address, or its /64 network for IPv6, because one client usually has all addresses of
+/// a /64 network.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),

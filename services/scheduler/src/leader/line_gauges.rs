@@ -21,8 +21,8 @@ impl LineGauges {
         Self { store, published: HashSet::new() }
     }
 
-    /// Sets the gauges after a tick. If the store is unavailable they keep their values; the tick logs
-    /// the outage.
+    /// Sets the gauges after a tick. If the store is unavailable, the gauges of waiting tickets, entries
+    /// and outbox keep their values; the tick logs the outage.
     pub(super) async fn update(&mut self, report: &TickReport) {
         gauge!(metrics::ACTIVE_LINES).set(report.lines.len() as f64);
         gauge!(metrics::RECOVERING_LINES).set(report.recovering);

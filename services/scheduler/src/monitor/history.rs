@@ -57,7 +57,8 @@ impl History {
         self.lines.retain(|_, samples| samples.back().is_some_and(|last| last.at >= oldest));
     }
 
-    /// Returns lines that had tickets at their last sample.
+    /// Returns lines whose last sample is at most 15 s old and had tickets, so that the history also
+    /// shows the end of a line.
     pub(super) fn recently_active(&self, now: Millis) -> impl Iterator<Item = ItemId> {
         let since = now.saturating_sub(3 * SAMPLE_MS);
         let had_tickets = move |last: &Sample| last.at >= since && last.waiting + last.entered > 0;

@@ -1,4 +1,4 @@
-//! A sample of the latest published events, for operators.
+//! A sample of the events that the relay sent last, for operators.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,8 @@ use daegi_store::OutboxBatch;
 /// Events that are kept and sent with each heartbeat.
 const MAX_EVENTS: usize = 40;
 
-/// The latest events that left the outbox. Of a large batch only its last events are kept.
+/// The latest events that the relay sent, recorded before the broker confirms them. Holds at most
+/// 40 events, so only the last ones of a large batch.
 #[derive(Debug, Default)]
 pub struct RecentEvents {
     events: Mutex<VecDeque<RecentEvent>>,
@@ -21,7 +22,7 @@ impl RecentEvents {
     pub fn events(&self) -> Vec<RecentEvent> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let mut events: Vec<_> = events.iter().cloned().collect();
-        // Partitions are published concurrently.
+        // Partitions are published concurrently, so their events are recorded out of order.
         events.sort_by_key(|event| event.at);
         events
     }

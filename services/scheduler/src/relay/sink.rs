@@ -24,13 +24,13 @@ pub trait EventSink: fmt::Debug + Send + Sync {
     }
 }
 
-/// The events of one partition on their way to a sink, in order.
+/// Sends the events of one partition to a sink, in order.
 #[async_trait]
 pub trait SinkSession: Send + Sync {
-    /// Sends events behind those of earlier calls.
+    /// Sends events after those of earlier calls.
     ///
     /// # Errors
-    /// If the sink does not accept them. The session is over then.
+    /// If the sink does not accept them. The session has ended then.
     async fn send(&self, batches: &[OutboxBatch], tracer: &Tracer) -> Result<PendingDelivery>;
 
     /// Drops what was sent and not delivered, after a failure.
@@ -40,8 +40,8 @@ pub trait SinkSession: Send + Sync {
 /// A sink that is shared by all partitions.
 pub type SharedSink = Arc<dyn EventSink>;
 
-/// Counts events and drops them: a deployment without Kafka. An outbox that is not read would fill up
-/// and stop admission.
+/// Counts events and drops them, in a deployment without Kafka. Otherwise the outbox would fill up and
+/// admission would stop.
 #[derive(Debug, Clone, Copy)]
 pub struct DiscardSink;
 

@@ -7,7 +7,8 @@ use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
 use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
-/// Chunks of a line that one tick sweeps if it finds no absent users: the sweep is slow on purpose.
+/// Maximum number of chunks of a line that one tick sweeps if the last one holds no absent users. It
+/// is low, so that the sweep of a long line is spread over many ticks.
 const SWEEP_CHUNKS: u32 = 25;
 
 /// Share of a tick's length that the sweep of a line may take if it finds absent users, in percent.
@@ -16,8 +17,8 @@ const SWEEP_SHARE: u32 = 50;
 /// The longest sweep of a line in one tick, because all lines and the relay share the store.
 const MAX_SWEEP: Duration = Duration::from_millis(500);
 
-/// Share of a tick's length that must have passed since the last round, in percent: clocks and
-/// timers are not exact.
+/// Share of a tick's length that must have passed since the last round, in percent. It is below 100,
+/// because clocks and timers are not exact.
 const MIN_TICK_PERCENT: Millis = 90;
 
 /// The input of one round of a line.
@@ -74,14 +75,15 @@ impl LineRound {
         report.state = item
             .as_ref()
             .map(|item| line_state(item, expiry.front_is_above_base, &self.settings, self.now));
-        // The script checks the item again, atomically with the admission. A line that holds
-        // numbers above its base still serves the others.
+        // A recovering or held line gets its quota, too, because the script checks the item and the
+        // outbox again, atomically with the admission. While a line holds numbers above its base, it
+        // still serves the numbers below.
         let serves =
             matches!(report.state, Some(LineState::Open | LineState::Recovering | LineState::Held));
         let served = item.as_ref().filter(|_| serves);
         let quota = served.map_or(0, |item| quota(item, &self.settings));
-        // The sweep runs even if admission failed: it frees memory, and admission may fail for lack
-        // of it.
+        // The sweep runs even if admission failed, because it frees memory of the store and a full
+        // memory may be why admission failed.
         match self.admit(id, quota, &mut report).await {
             Err(stale @ Error::StaleEpoch(_)) => return Err(stale),
             admitted => report.failure = admitted.err(),
@@ -92,7 +94,7 @@ impl LineRound {
         Ok(report)
     }
 
-    /// Expires entries until none is left. Returns the last reply.
+    /// Expires entries until none is due. Returns the last reply.
     async fn expire(&self, id: &ItemId, report: &mut LineRoundReport) -> Result<Expiry> {
         loop {
             let expiry = self.store.expire(self.epoch, id, self.now).await?;

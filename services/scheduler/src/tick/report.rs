@@ -57,7 +57,7 @@ impl TickReport {
         }
     }
 
-    /// Returns how long this tick lasts.
+    /// Returns the tick length of the settings that this tick used.
     #[must_use]
     pub fn length(&self) -> Duration {
         Duration::from_millis(self.settings.tick_ms.into())
@@ -77,7 +77,8 @@ impl TickReport {
         self.outbox_full += u32::from(round.outbox_full);
     }
 
-    /// Skips a line with unreadable data, which must not stop the others. Logged at every tick.
+    /// Counts a line with unreadable data as skipped, so that it does not stop the others. Logs it at
+    /// every tick.
     pub(super) fn skip_corrupt(&mut self, id: &ItemId, error: &str) {
         tracing::error!(item.id = %id, error, "line skipped: stored data unreadable");
         self.skipped += 1;
