@@ -44,7 +44,8 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 5] = ["item_not_found", "disabled", "sold_out", "line_full", "store_full"];
+const REFUSALS: [&str; 6] =
+    ["item_not_found", "disabled", "sold_out", "line_full", "store_full", "left_too_often"];
 
 /// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
 fn refusal_index(error: &Error) -> Option<usize> {
@@ -54,6 +55,7 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::SoldOut => Some(2),
         Error::LineFull => Some(3),
         Error::StoreFull => Some(4),
+        Error::LeftTooOften { .. } => Some(5),
         _ => None,
     }
 }
@@ -64,7 +66,7 @@ pub(crate) struct Metrics {
     joined_existing: Counter,
     join_refused: Counter,
     join_failed: Counter,
-    refusals: [Counter; 5],
+    refusals: [Counter; 6],
     polls: [Counter; 7],
     pub(crate) poll_seconds: Histogram,
     pub(crate) join_batch: Histogram,
@@ -144,6 +146,21 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_refusal_is_counted_under_its_own_reason() {
+        use daegi_domain::JoinRefusal;
+        let all = [
+            JoinRefusal::NotFound,
+            JoinRefusal::Disabled,
+            JoinRefusal::SoldOut,
+            JoinRefusal::LineFull,
+            JoinRefusal::StoreFull,
+            JoinRefusal::LeftTooOften { wait_ms: 1 },
+        ];
+        let reasons = all.map(|refusal| refusal_index(&refusal.into()));
+        assert_eq!(reasons, [0, 1, 2, 3, 4, 5].map(Some));
+    }
 
     #[test]
     fn every_status_is_counted_under_its_own_label() {

@@ -242,13 +242,7 @@ impl<'a> Outage<'a> {
         if let Some((since, offset)) = self.held.take() {
             let TopicPartition { event_type: topic, partition, .. } = *self.place;
             let seconds = since.elapsed().as_secs();
-            tracing::info!(
-                topic,
-                partition,
-                offset,
-                seconds,
-                "record applied, partition continues"
-            );
+            tracing::info!(topic, partition, offset, seconds, "partition continues");
         }
     }
 }

@@ -94,7 +94,7 @@ impl Replay {
         }
         if !checked.rewound.is_empty() {
             let partitions = &checked.rewound;
-            tracing::info!(topic = %E::TOPIC, ?partitions, "replaying topic partitions from the start");
+            tracing::info!(topic = %E::TOPIC, ?partitions, "replaying topic partitions");
         }
         checked
     }
