@@ -30,6 +30,8 @@ pub(super) struct Line {
     pub(super) lost_to: Number,
     /// Lost numbers are reclaimed until then.
     pub(super) reclaim_until: Millis,
+    /// When the first number of the lost range was reclaimed or ended, if one was.
+    pub(super) lost_range_used_at: Option<Millis>,
     /// The run of the store that issued the last number.
     pub(super) run_id: u64,
     pub(super) waiting: RankQueue,
@@ -91,6 +93,7 @@ impl Line {
             lost_from: Number(0),
             lost_to: base,
             reclaim_until: 0,
+            lost_range_used_at: None,
             run_id,
             waiting: RankQueue::default(),
             returning: RankQueue::default(),
@@ -374,6 +377,7 @@ impl Line {
         let had_tickets = self.totals.joined > 0;
         self.valid_from = if had_tickets { self.base.next() } else { Number(0) };
         (self.lost_from, self.lost_to, self.reclaim_until) = (Number(0), self.base, 0);
+        self.lost_range_used_at = None;
         self.run_id = run_id;
         self.changes_dropped = 0;
         self.departed = Departed::new(self.base.rank());

@@ -124,7 +124,7 @@ registry! {
     end_ticket [generation item tickets outbox recovery] line
         (now: int, user, number: int, reason, which, recovery_hold: int, generation, new_id, leave_cost: int,
          leave_window: int);
-    note_ended [tickets outbox] line (now, ended_tickets..);
+    note_ended [generation item tickets outbox recovery] line (now: int, ended_tickets..);
     mark_seen [item liveness] line (pages..);
     snapshot [tickets] line (base, read: int, max_changes: int);
     counts [item tickets] line ();

@@ -27,9 +27,16 @@ impl Line {
         (self.lost_from..=self.lost_to).contains(&number)
     }
 
-    /// Returns whether the line still reclaims lost numbers.
+    /// Returns whether the line still reclaims lost numbers. A loss of the partition may be declared
+    /// at any time, but it does not reopen a range whose first ends may be deleted.
     fn in_reclaim_window(&self, store: StoreIdentity, now: Millis) -> bool {
-        now < self.reclaim_until.max(store.loss_until)
+        let ends_complete = self.lost_range_used_at.is_none_or(|at| now < at + RECLAIM_WINDOW_MS);
+        now < self.reclaim_until.max(store.loss_until) && ends_complete
+    }
+
+    /// Records when the first number of the lost range may have got an end.
+    pub(super) fn use_lost_range(&mut self, at: Millis) {
+        self.lost_range_used_at = Some(self.lost_range_used_at.map_or(at, |used| used.min(at)));
     }
 
     /// Returns whether there is evidence of a data loss: another run of the store continues the line, or
@@ -87,8 +94,12 @@ impl Line {
 
     /// Continues the counter above every number that may have been issued, `issued` among them.
     pub(super) fn advance_past_lost(&mut self, issued: Number, store: StoreIdentity, now: Millis) {
-        if !self.widens(store, now) {
+        if self.widens(store, now) {
+            // Numbers issued since the range began get into it, and some of them have ended.
+            self.use_lost_range(self.lost_to.issued_at_ms());
+        } else {
             (self.lost_from, self.reclaim_until) = (self.tail.next(), now + RECLAIM_WINDOW_MS);
+            self.lost_range_used_at = None;
         }
         // Reclaimed tickets may be lost again: restart a running recovery hold with its full
         // duration.
@@ -134,6 +145,9 @@ impl Line {
         let is_entered = self.entered.get_number(user, number).is_some();
         if self.end_reason(number).is_some() || is_entered {
             return;
+        }
+        if self.is_in_lost_range(number) {
+            self.use_lost_range(now);
         }
         self.remember_end(number, reason, now);
         if self.remove_from_line(user, number) {
@@ -194,6 +208,7 @@ pub(super) fn resolve_unknown(
 }
 
 fn reclaim(line: &mut Line, user: &UserId, number: Number, store: StoreIdentity, now: Millis) {
+    line.use_lost_range(now);
     line.waiting.insert(user.clone(), number);
     let rank = number.rank();
     line.reclaimed.insert_range(rank, rank);
@@ -219,6 +234,7 @@ pub(super) fn end_unrecorded(
     if line.removed || !line.is_reclaimable(user, number, store, now) {
         return EndOutcome::AlreadyEnded;
     }
+    line.use_lost_range(now);
     line.totals.joined += 1;
     line.end_ticket(user.clone(), number, reason, now, events);
     EndOutcome::Ended

@@ -26,6 +26,7 @@ pub(in crate::memory) fn restore_entry(
         if !line.is_reclaimable(user, number, store, now) {
             return resolve(line, ticket, store, now, events);
         }
+        line.use_lost_range(now);
         line.totals.joined += 1;
     }
     line.admit_until(user.clone(), number, *at, *expires_at, events);

@@ -39,6 +39,7 @@ local function remove_live_ticket()
     advance_past_lost(item, number, now, recovery_hold)
   end
   if item.removed == '0' and is_reclaimable(item, user, number, now) then
+    use_lost_range(item, now)
     redis.call('HINCRBY', ITEM, 'joined', 1)
     return true
   end

@@ -2,10 +2,11 @@
 -- reclaimed since leaves the line without an event, because its end was published before. A ticket that was
 -- admitted again stays as it is.
 -- KEYS: line
--- ARGV: now (ms) · ended_tickets.. (user, number, reason, …)
+-- ARGV: now (int, ms) · ended_tickets.. (user, number, reason, …)
 -- Reply: 1, or 0 if the item is unknown
 -- Atomic: a number is never both ended and in the line.
-if not redis.call('HGET', ITEM, 'id') then return 0 end
+local item = load_recovery_state(0)
+if not item.id then return 0 end
 allow_oom(ITEM)
 
 local index, removed, removed_by_reason = {}, 0, {}
@@ -13,6 +14,7 @@ for i = ENDED_TICKETS, #ARGV, 3 do
   local user, number, reason = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
   if not end_reason_of(number) and parse_entry(redis.call('HGET', ENTERED, user)) ~= number then
     local n = format_number(number)
+    if is_in_lost_range(item, number) then use_lost_range(item, now) end
     ended_in_call[n] = reason
     index[#index + 1] = now
     index[#index + 1] = n .. ':' .. reason

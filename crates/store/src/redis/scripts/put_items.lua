@@ -24,8 +24,9 @@ local function new_line_fields(tail, joined)
   run = run or run_id()
   local valid_from = (joined or '0') == '0' and 0 or base + 1
   return {'base', format_number(base), 'tail', format_number(base), 'validFrom', format_number(valid_from),
-    'dropped', '0', 'paused', '0', 'lostFrom', '0', 'takeBackUntil', '0', 'recoveringUntil', '0',
-    'behindUntil', '0', 'clockBase', '0', 'heldUntil', '0', 'stopped', '0', 'servableSince', '0', 'run', run}
+    'dropped', '0', 'paused', '0', 'lostFrom', '0', 'takeBackUntil', '0', 'lostRangeUsedAt', '0',
+    'recoveringUntil', '0', 'behindUntil', '0', 'clockBase', '0', 'heldUntil', '0', 'stopped', '0',
+    'servableSince', '0', 'run', run}
 end
 
 -- Apply the change whose words begin at ARGV[at]. Return the reply and the index of the next change.

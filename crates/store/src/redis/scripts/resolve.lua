@@ -18,6 +18,7 @@ end
 local function reclaim(user, number)
   local n = format_number(number)
   allow_oom(ITEM)
+  use_lost_range(item, now)
   redis.call('ZADD', WAITING, n, user)
   redis.call('RPUSH', DEPARTED, '+' .. n .. ':' .. n)
   redis.call('HINCRBY', ITEM, 'joined', 1)

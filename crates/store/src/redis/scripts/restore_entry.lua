@@ -16,6 +16,7 @@ end
 
 if not remove_from_line(user, number) then
   if not is_reclaimable(item, user, number, now) then return 0 end
+  use_lost_range(item, now)
   redis.call('HINCRBY', ITEM, 'joined', 1)
   redis.call('SADD', ACTIVE, item.id)
 end

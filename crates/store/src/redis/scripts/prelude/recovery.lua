@@ -4,7 +4,8 @@
 -- Return the fields of the item that describe its losses, as numbers. `loss_until` is the result of
 -- check_generation() if the script has called it.
 local function load_recovery_state(loss_until)
-  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'recoveringUntil'}
+  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'lostRangeUsedAt',
+    'recoveringUntil'}
   local item = item_fields('id', 'removed', 'run', unpack(numbers))
   for _, name in ipairs(numbers) do
     item[name] = tonumber(item[name] or '0')
@@ -19,8 +20,20 @@ end
 -- Return whether a number may have been issued before the store lost data.
 local function is_in_lost_range(item, number) return item.lostFrom <= number and number <= item.lostTo end
 
--- Return whether lost numbers may be reclaimed now.
-local function in_reclaim_window(item, now) return now < math.max(item.takeBackUntil, item.lossUntil) end
+-- Return whether lost numbers may be reclaimed now. A loss of the partition may be declared at any time, but
+-- it does not reopen a range whose first ends may be deleted.
+local function in_reclaim_window(item, now)
+  local used_at = item.lostRangeUsedAt
+  return now < math.max(item.takeBackUntil, item.lossUntil)
+    and (used_at == 0 or now < used_at + RECLAIM_WINDOW_MS)
+end
+
+-- Record when the first number of the lost range may have got an end; 0 stands for none.
+local function use_lost_range(item, at)
+  if item.lostRangeUsedAt > 0 and item.lostRangeUsedAt <= at then return end
+  item.lostRangeUsedAt = at
+  redis.call('HSET', ITEM, 'lostRangeUsedAt', format_number(at))
+end
 
 -- Return whether there is evidence that the store lost data: another server continues the line, or the
 -- partition's loss is recorded.
@@ -67,17 +80,20 @@ end
 
 -- Continue the counter above every number that may have been issued, `given` among them.
 local function advance_past_lost(item, given, now, recovery_hold)
-  if not extends_lost_range(item, now) then
-    item.lostFrom, item.takeBackUntil = item.tail + 1, now + RECLAIM_WINDOW_MS
+  allow_oom(ITEM)
+  if extends_lost_range(item, now) then
+    -- Numbers issued since the range began get into it, and some of them have ended.
+    use_lost_range(item, math.floor(item.lostTo / NUMBERS_PER_MS))
+  else
+    item.lostFrom, item.takeBackUntil, item.lostRangeUsedAt = item.tail + 1, now + RECLAIM_WINDOW_MS, 0
   end
   -- Reclaimed numbers may be lost again: restart a running recovery hold with its full duration.
   item.recoveringUntil = item.recoveringUntil > now and now + recovery_hold or 0
-  allow_oom(ITEM)
   move_base(item, math.max(math.min(now * NUMBERS_PER_MS, MAX_NUMBER), math.max(item.tail, given) + LOSS_GAP))
   item.lostTo = item.base
   redis.call('HSET', ITEM, 'base', format_number(item.base), 'tail', format_number(item.tail),
     'lostFrom', format_number(item.lostFrom), 'takeBackUntil', format_number(item.takeBackUntil),
-    'recoveringUntil', format_number(item.recoveringUntil),
+    'lostRangeUsedAt', format_number(item.lostRangeUsedAt), 'recoveringUntil', format_number(item.recoveringUntil),
     'behindUntil', format_number(now + recovery_hold), 'run', run_id())
 end
 
