@@ -13,6 +13,7 @@
 //! | [`branding`] | the look of its waiting page |
 //! | [`language`] | the languages of pages |
 //! | [`line_rules`] | the rules of a line: may it take or admit tickets, its state, positions |
+//! | [`draw`] | the fair draw: permutation, Merkle tree, seed |
 //! | [`reclaimed`] | numbers a line lost and their holders reclaimed |
 //! | [`liveness`] | which numbers were seen when: time slices and pages |
 //! | [`rate`] | how fast a line moves: ETA and poll interval |
@@ -23,6 +24,7 @@
 
 pub mod branding;
 mod departed;
+pub mod draw;
 pub mod event;
 pub mod heartbeat;
 pub mod ids;
@@ -43,6 +45,7 @@ pub mod trace;
 
 pub use branding::{Branding, BrandingError, Colour};
 pub use departed::Departed;
+pub use draw::Cohort;
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{TicketEvent, TokenActivated, TokenClosed};
 pub use heartbeat::{Heartbeat, RecentEvent};
