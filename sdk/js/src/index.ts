@@ -6,6 +6,6 @@
 
 export { WaitingRoom, type RoomOptions } from "./room.js";
 export { TicketSubscription, type Connection, type SubscriptionEvents, type SubscriptionOptions } from "./subscription.js";
-export { ProblemError, type ProblemCode } from "./problem.js";
-export type { Eta, Line, LineState, PageTexts, Status, Ticket } from "./wire.js";
+export { ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
+export type { Eta, Line, LineState, OpeningOrder, PageTexts, Status, Ticket } from "./wire.js";
 export { isFinal } from "./wire.js";

@@ -8,12 +8,22 @@ export type ProblemCode =
   | "ITEM_NOT_FOUND"
   | "SOLD_OUT"
   | "QUEUE_DISABLED"
+  | "NOT_OPEN_YET"
+  | "LINE_CLOSED"
   | "LINE_RESTARTED"
   | "LINE_FULL"
   | "RATE_LIMITED"
   | "UNAVAILABLE"
   | "STORE_FULL"
   | (string & {});
+
+/** The times of a line that is not open yet: members of the problem `NOT_OPEN_YET`, RFC 3339. */
+export interface OpeningTimes {
+  opensAt: string | null;
+  lobbyAt: string | null;
+}
+
+const NO_TIMES: OpeningTimes = { opensAt: null, lobbyAt: null };
 
 /** A request that the waiting room refused. */
 export class ProblemError extends Error {
@@ -25,8 +35,19 @@ export class ProblemError extends Error {
     detail: string,
     /** When to retry, if the server said so. */
     readonly retryAfterMs: number | null = null,
+    readonly opening: OpeningTimes = NO_TIMES,
   ) {
     super(detail);
+  }
+
+  /** When the line opens, for `NOT_OPEN_YET`; `null` if the server set no time. */
+  get opensAt(): string | null {
+    return this.opening.opensAt;
+  }
+
+  /** When the lobby opens and joins are accepted, for `NOT_OPEN_YET`. */
+  get lobbyAt(): string | null {
+    return this.opening.lobbyAt;
   }
 
   /** Returns whether a retry can succeed. */
@@ -38,8 +59,8 @@ export class ProblemError extends Error {
 /** Reads the problem of a response. A proxy may have sent anything else. */
 export async function problemFromResponse(response: Response): Promise<ProblemError> {
   const body: unknown = await response.json().catch(() => null);
-  const { code, detail } = fieldsOf(body);
-  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfter(response.headers));
+  const { code, detail, opening } = fieldsOf(body);
+  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfter(response.headers), opening);
 }
 
 /** Reads the problem in the final event of a stream. Without a status it counts as transient. */
@@ -54,10 +75,11 @@ export function problemFromEvent(json: string): ProblemError {
   return new ProblemError(code ?? "UNAVAILABLE", status ?? 503, detail ?? "");
 }
 
-function fieldsOf(body: unknown): { code?: string; detail?: string; status?: number } {
+function fieldsOf(body: unknown): { code?: string; detail?: string; status?: number; opening: OpeningTimes } {
   const problem = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
-  const { code, detail, status } = problem;
+  const { code, detail, status, opensAt, lobbyAt } = problem;
   return {
+    opening: { opensAt: typeof opensAt === "string" ? opensAt : null, lobbyAt: typeof lobbyAt === "string" ? lobbyAt : null },
     ...(typeof code === "string" && { code }),
     ...(typeof detail === "string" && { detail }),
     ...(typeof status === "number" && { status }),

@@ -43,6 +43,8 @@ const POLL_FALLBACK_MS = 60_000;
 const MAX_STREAM_FAILURES = 3;
 /** Delay before reconnecting if the server sent none. */
 const RECONNECT_MS = 1_000;
+/** Time over which clients that poll spread their first poll after the opening of their line. */
+const OPENING_SPREAD_MS = 3_000;
 
 /** Follows one ticket until it ends: by a stream if possible, otherwise by polls. */
 export class TicketSubscription extends Emitter<SubscriptionEvents> {
@@ -122,8 +124,7 @@ export class TicketSubscription extends Emitter<SubscriptionEvents> {
     // A pod at its limit of long polls answers immediately and unchanged.
     const wasDelayed = Date.now() - began >= wait || !isSame(ticket, before);
     if ((wait === 0 || !wasDelayed) && !isFinal(ticket.status)) {
-      const delay = ticket.pollAfterMs || 5_000;
-      await sleepUntilVisible(delay, this.#stopping.signal);
+      await sleepUntilVisible(pollDelay(ticket), this.#stopping.signal);
     }
   }
 
@@ -181,6 +182,12 @@ export class TicketSubscription extends Emitter<SubscriptionEvents> {
     this.#connection = connection.state;
     if (!unchanged) this.emit("connection", connection);
   }
+}
+
+/** Returns the delay until the next poll: shortly after the opening if that is before the interval that the server asks for. */
+function pollDelay({ pollAfterMs, opensInMs }: Ticket): number {
+  const delay = pollAfterMs || 5_000;
+  return typeof opensInMs === "number" ? Math.min(delay, opensInMs + OPENING_SPREAD_MS * (0.1 + Math.random())) : delay;
 }
 
 /** Returns whether both tickets look the same to a waiting user. */

@@ -9,8 +9,25 @@ export type Status =
   | "ABANDONED"
   | "REPLACED";
 
-/** A newer server may send states that are not listed here: show them as a line that does not move. */
-export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD" | (string & {});
+/**
+ * `SCHEDULED`: the lobby is not open yet, and joins are refused. `LOBBY`: joins are accepted, and no ticket is admitted before
+ * the opening. `CLOSED`: the line has closed for good; no ticket is admitted. A newer server may send states that are not
+ * listed here: show them as a line that does not move.
+ */
+export type LineState =
+  | "SCHEDULED"
+  | "LOBBY"
+  | "OPEN"
+  | "PAUSED"
+  | "SOLD_OUT"
+  | "DISABLED"
+  | "RECOVERING"
+  | "HELD"
+  | "CLOSED"
+  | (string & {});
+
+/** How the tickets of the lobby are ordered at the opening. */
+export type OpeningOrder = "arrival" | "draw";
 
 /** Estimated wait in seconds: half of the users wait less than `p50`. */
 export interface Eta {
@@ -25,10 +42,16 @@ export interface Ticket {
   /** The only proof of the position: store it. */
   token: string;
   status: Status;
-  /** 1 for the first in line; 0 unless the ticket waits. */
-  position: number;
+  /** 1 for the first in line; 0 unless the ticket waits; `null` in the lobby of a draw, which decides it. */
+  position: number | null;
   waitingCount: number;
   lineState: LineState;
+  /** When the line opens or opened (RFC 3339); `null` if it has no opening, or an operator opens it. */
+  opensAt: string | null;
+  /** Milliseconds from this response to the opening by the server's clock; `null` unless the ticket waits in a lobby with a set time. */
+  opensInMs: number | null;
+  /** The rank that the draw gave to this ticket, from 1; `null` before the draw and for tickets that took no part. */
+  cohortRank: number | null;
   etaSeconds: Eta | null;
   pollAfterMs: number;
   /** The pass, a JWT, once the ticket is admitted. */
@@ -45,6 +68,15 @@ export interface Line {
   waitingCount: number;
   enteredCount: number;
   admittedPerSecond: number;
+  /** The opening; all of these are `null` for a line without one. Times are RFC 3339. */
+  opensAt: string | null;
+  /** Milliseconds from this response to the opening by the server's clock; `null` after it, or if an operator opens the line. */
+  opensInMs: number | null;
+  lobbyAt: string | null;
+  /** Milliseconds from this response to the lobby by the server's clock; `null` once the lobby is open. */
+  lobbyInMs: number | null;
+  closesAt: string | null;
+  order: OpeningOrder | null;
 }
 
 /** The operator's texts on the waiting page. */

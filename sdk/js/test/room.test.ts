@@ -34,6 +34,22 @@ test("a refused join is a ProblemError with its code", async (context) => {
   });
 });
 
+test("a join before the lobby is refused with the times of the opening", async (context) => {
+  const times = { opensAt: "2100-01-01T20:00:00Z", lobbyAt: "2100-01-01T19:30:00Z" };
+  const line = await room(context, (_, response) => problem(response, 409, "NOT_OPEN_YET", 60, times));
+  await assert.rejects(line.join("kim"), (error) => {
+    assert.ok(error instanceof ProblemError);
+    assert.deepEqual([error.code, error.isTransient, error.retryAfterMs], ["NOT_OPEN_YET", false, 60_000]);
+    assert.deepEqual({ opensAt: error.opensAt, lobbyAt: error.lobbyAt }, times);
+    return true;
+  });
+});
+
+test("a problem without times has none", async (context) => {
+  const line = await room(context, (_, response) => problem(response, 409, "NOT_OPEN_YET", 60, { opensAt: 5 }));
+  await assert.rejects(line.join("kim"), (error) => error instanceof ProblemError && error.opensAt === null && error.lobbyAt === null);
+});
+
 test("an error without a problem body still has a retry delay", async (context) => {
   const line = await room(context, (_, response) => {
     response.writeHead(502, { "retry-after": "2" }).end("<html>bad gateway");

@@ -27,6 +27,9 @@ export function ticket(changes: Partial<Ticket> = {}): Ticket {
     position: 5,
     waitingCount: 9,
     lineState: "OPEN",
+    opensAt: null,
+    opensInMs: null,
+    cohortRank: null,
     etaSeconds: null,
     pollAfterMs: 1,
     pass: null,
@@ -40,10 +43,10 @@ export function json(response: ServerResponse, body: unknown, status = 200): voi
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-export function problem(response: ServerResponse, status: number, code: string, after?: number): void {
+export function problem(response: ServerResponse, status: number, code: string, after?: number, members: object = {}): void {
   const headers = after === undefined ? {} : { "retry-after": String(after) };
   response.writeHead(status, { "content-type": "application/problem+json", ...headers });
-  response.end(JSON.stringify({ code, detail: code.toLowerCase(), status }));
+  response.end(JSON.stringify({ code, detail: code.toLowerCase(), status, ...members }));
 }
 
 /** Begins a stream and hands back how to say something in it. */

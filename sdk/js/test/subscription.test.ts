@@ -63,6 +63,20 @@ test("without streams the client polls at the given interval", async (context) =
   assert.deepEqual(events, ["live", "polling", "WAITING 8", "WAITING 7", "COMPLETED 0", "end"]);
 });
 
+test("a client that polls in a lobby polls shortly after the opening", async (context) => {
+  const times: number[] = [];
+  const lobby = ticket({ lineState: "LOBBY", position: null, opensAt: "2100-01-01T20:00:00Z", opensInMs: 300, pollAfterMs: 30_000 });
+  const line = await room(context, (_, response) => {
+    times.push(performance.now());
+    json(response, times.length === 1 ? lobby : DONE);
+  });
+  context.mock.method(Math, "random", () => 0.1);
+  const events = await collectEvents(line.follow(ticket(), { streams: false }));
+  assert.deepEqual(events, ["polling", "WAITING null", "COMPLETED 0", "end"]);
+  const gap = (times[1] ?? 0) - (times[0] ?? 0);
+  assert.ok(gap >= 590 && gap < 5_000, `${gap} ms: after the opening, spread, and not after 30 s`);
+});
+
 test("a server that refuses streams is polled", async (context) => {
   const line = await room(context, (request, response) => {
     if (request.url?.endsWith("/events")) problem(response, 503, "UNAVAILABLE", 1);

@@ -28,3 +28,38 @@ export function clock(ms: number): string {
   const two = (n: number) => String(n).padStart(2, "0");
   return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
 }
+
+const DAY_MS = 86_400_000;
+
+/** Formats a countdown: the days in the words of the locale, and the rest as a clock. */
+export function countdownText(ms: number, locale: string): string {
+  // In whole seconds, so that 24 h are one day and not 0 days and 24 h.
+  const whole = Math.max(0, Math.ceil(ms / 1000)) * 1000;
+  const days = Math.floor(whole / DAY_MS);
+  if (days === 0) return clock(whole);
+  const unit = new Intl.NumberFormat(locale, { style: "unit", unit: "day", unitDisplay: "long" });
+  const rest = new Date(whole % DAY_MS).toISOString().slice(11, 19);
+  return `${unit.format(days)} ${rest}`;
+}
+
+/**
+ * Formats a time in the user's time zone: without the date if it is today. Today follows from the server's clock, because
+ * the one of the user's machine may be wrong.
+ */
+export function formatTime(at: string, inMs: number, locale: string, timeZone?: string): { text: string; isToday: boolean } {
+  const time = new Date(at);
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const day = new Intl.DateTimeFormat("en", { dateStyle: "short", ...zone });
+  const isToday = day.format(time) === day.format(time.getTime() - inMs);
+  const seconds: Intl.DateTimeFormatOptions = time.getUTCSeconds() === 0 ? {} : { second: "2-digit" };
+  // Engines differ in the Korean words for a.m. and p.m.: some write "PM 8:00".
+  const cycle: Intl.DateTimeFormatOptions = locale.startsWith("ko") ? { hourCycle: "h23" } : {};
+  const date: Intl.DateTimeFormatOptions = isToday ? {} : { weekday: "short", month: "short", day: "numeric" };
+  const text = new Intl.DateTimeFormat(locale, { ...date, hour: "numeric", minute: "2-digit", ...seconds, ...cycle, ...zone }).format(time);
+  return { text, isToday };
+}
+
+/** Returns the user's variant of the page's language, such as `en-GB` with its 24-hour clock. */
+export function localeOf(language: string, preferred: readonly string[]): string {
+  return preferred.find((tag) => tag.split("-")[0] === language) ?? language;
+}

@@ -5,31 +5,36 @@ import { Chime } from "./chime.js";
 import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
+import { Countdown } from "./countdown.js";
 import { Tabs } from "./tabs.js";
 import { EntryFlow } from "./entry.js";
 import { View } from "./view.js";
 import { VisitController } from "./visit.js";
-import { format, type Messages } from "./i18n.js";
+import { format, localeOf, type Messages } from "./i18n.js";
 
-const { item = "", revision = "" } = document.documentElement.dataset;
+const { item = "", revision = "", line = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({ itemId: item });
 const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
-const announcer = new Announcer((text) => view.announce(text), messages.place);
+const announcer = new Announcer((text) => view.announce(text), messages, view.number);
+const countdown = new Countdown(view, announcer, messages, localeOf(document.documentElement.lang, navigator.languages));
 const entry = new EntryFlow(room, view, chime, messages);
 let shown: Screen | null = null;
+/** Screens of a ticket that waits. */
+const HELD: ReadonlySet<Screen["kind"]> = new Set(["lobby", "waiting", "still"]);
 
 const visit = new VisitController(room, storage, new Tabs(room, revision), messages, {
   screen(screen, ticket, done) {
     shown = screen;
     view.show(screen, done);
-    announcer.show(screen);
+    announcer.show(screen, screen.next ? countdown.label(screen.next) : "");
+    countdown.show(screen.next);
     document.title = titleOf(screen);
     if (screen.kind === "turn" && ticket) entry.begin(ticket);
     else entry.end();
-    if (screen.kind !== "waiting" && screen.kind !== "still") view.notice("");
+    if (!HELD.has(screen.kind)) view.notice("");
   },
   lost(isLost) {
     view.lost(isLost);
@@ -41,11 +46,11 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
     if (view.page(page) && page.message) view.announce(page.message);
     if (shown) document.title = titleOf(shown);
   },
-});
+}, line);
 
 function titleOf({ kind, headline, place }: Screen): string {
   if (kind === "turn") return format(messages.titleTurn, { name });
-  if (kind === "waiting" && place) return format(messages.titlePlace, { n: place.position, name });
+  if (kind === "waiting" && place) return format(messages.titlePlace, { n: view.number(place.position), name });
   return `${headline} · ${name}`;
 }
 

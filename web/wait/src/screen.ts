@@ -1,9 +1,20 @@
 // Decides what the page shows. Does not access the page.
 
-import type { LineState, Status, Ticket } from "../../../sdk/js/src/index.js";
+import type { Line, LineState, Status, Ticket } from "../../../sdk/js/src/index.js";
 import { formatEta, type Messages } from "./i18n.js";
 
-export type Kind = "joining" | "waiting" | "still" | "turn" | "ended" | "outside" | "missing";
+export type Kind = "joining" | "scheduled" | "lobby" | "waiting" | "still" | "closed" | "turn" | "ended" | "outside" | "missing";
+
+/** What the countdown counts down to. */
+export interface NextEvent {
+  kind: "lobby" | "opening";
+  /** RFC 3339. */
+  at: string;
+  /** Milliseconds from now, by the server's clock. */
+  inMs: number;
+  /** When the line opens, if the countdown ends at the lobby. */
+  opensAt?: string;
+}
 
 export interface Screen {
   kind: Kind;
@@ -11,6 +22,10 @@ export interface Screen {
   text: string;
   /** The position, while the ticket waits. */
   place?: { position: number; ahead: number; behind: number; eta: string };
+  /** The next event, before an opening with a set time. */
+  next?: NextEvent;
+  /** The number of people in the lobby, and the position by arrival; `null` if a draw decides it. */
+  lobby?: { position: number | null; count: number };
 }
 
 export function screenFor(ticket: Ticket, messages: Messages): Screen {
@@ -23,11 +38,38 @@ export function screenFor(ticket: Ticket, messages: Messages): Screen {
 
 function waiting(ticket: Ticket, messages: Messages): Screen {
   const { position, waitingCount, etaSeconds, lineState } = ticket;
+  if (lineState === "LOBBY" || lineState === "SCHEDULED") return lobby(ticket, messages);
+  if (lineState === "CLOSED") return { kind: "closed", headline: messages.closedHead, text: messages.closedText };
+  // The line was stopped before the draw.
+  if (position === null) return { kind: "still", ...haltedText(lineState, messages) };
   const moves = lineState === "OPEN";
   const eta = moves ? formatEta(messages, etaSeconds) : messages.etaStill;
   const place = { position, ahead: position - 1, behind: Math.max(0, waitingCount - position), eta };
   const open = { headline: position === 1 ? messages.nextHead : messages.waitingHead, text: messages.waitingText };
   return { kind: moves ? "waiting" : "still", ...(moves ? open : haltedText(lineState, messages)), place };
+}
+
+function lobby({ position, waitingCount, opensAt, opensInMs }: Ticket, messages: Messages): Screen {
+  const text = position === null ? messages.lobbyDraw : messages.lobbyArrival;
+  const screen: Screen = { kind: "lobby", headline: messages.lobbyHead, text, lobby: { position, count: waitingCount } };
+  if (opensAt && typeof opensInMs === "number") return { ...screen, next: { kind: "opening", at: opensAt, inMs: opensInMs } };
+  return { ...screen, text: `${messages.lobbySoon} ${text}` };
+}
+
+/** Returns the screen for a line that accepts no joins in its state. */
+export function outsideScreen(line: Line, messages: Messages): Screen {
+  if (line.lineState !== "SCHEDULED") return joinErrorScreen(refusalIn(line.lineState) ?? "", 409, messages);
+  const screen = joinErrorScreen("NOT_OPEN_YET", 409, messages);
+  const text = line.order === "draw" ? `${messages.scheduledDraw} ${screen.text}` : screen.text;
+  const next = nextEvent(line);
+  return { ...screen, text, ...(next && { next }) };
+}
+
+function nextEvent({ lobbyAt, lobbyInMs, opensAt, opensInMs }: Line): NextEvent | null {
+  if (lobbyAt && typeof lobbyInMs === "number") {
+    return { kind: "lobby", at: lobbyAt, inMs: lobbyInMs, ...(opensAt && { opensAt }) };
+  }
+  return opensAt && typeof opensInMs === "number" ? { kind: "opening", at: opensAt, inMs: opensInMs } : null;
 }
 
 function haltedText(state: LineState, messages: Messages): { headline: string; text: string } {
@@ -69,9 +111,11 @@ export function joinErrorScreen(code: string, status: number, messages: Messages
     case "SOLD_OUT":
       return { kind: "outside", headline: messages.soldOutHead, text: messages.soldOutOutside };
     case "QUEUE_DISABLED":
-    case "NOT_OPEN_YET":
-    case "LINE_CLOSED":
       return { kind: "outside", headline: messages.disabledHead, text: messages.disabledOutside };
+    case "NOT_OPEN_YET":
+      return { kind: "scheduled", headline: messages.scheduledHead, text: messages.scheduledText };
+    case "LINE_CLOSED":
+      return { kind: "outside", headline: messages.closedOutsideHead, text: messages.closedOutside };
     case "ITEM_NOT_FOUND":
     case "INVALID_REQUEST":
       return { kind: "missing", headline: messages.missingHead, text: messages.missingText };

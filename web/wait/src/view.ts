@@ -20,6 +20,7 @@ export class View {
   readonly #headline = byId("headline");
   readonly #bar = byId("bar");
   readonly #numbers = new Intl.NumberFormat(document.documentElement.lang);
+  readonly number = (value: number): string => this.#numbers.format(value);
 
   constructor() {
     // Hidden without scripts.
@@ -31,7 +32,12 @@ export class View {
     this.main.dataset["screen"] = screen.kind;
     write(this.#headline, screen.headline);
     write(byId("text"), screen.text);
+    byId("place").hidden = !screen.place;
     if (screen.place) this.#place(screen.place, done);
+    byId("opens").hidden = !screen.next;
+    if (!screen.next) this.#row("opens-later", "");
+    this.#row("lobby-position", screen.lobby?.position ? this.number(screen.lobby.position) : "");
+    this.#row("lobby-count", screen.lobby ? this.number(screen.lobby.count) : "");
     // Keyboard focus moves to the headline, because the focused button may have disappeared.
     const lost = document.activeElement === document.body || !document.activeElement;
     if (turned && (screen.kind === "turn" || screen.kind === "ended") && lost) this.#headline.focus();
@@ -48,6 +54,22 @@ export class View {
     const percent = String(Math.round(done * 100));
     this.#bar.setAttribute("aria-valuenow", percent);
     this.#bar.style.setProperty("--done", String(done));
+  }
+
+  /** Shows the countdown: what happens and when, how long until then, and when the line opens after that. */
+  countdown(label: string, left: string, opens: string): void {
+    write(byId("opens-label"), label);
+    const number = byId("opens-in");
+    write(number, left);
+    number.dataset["long"] = /[^\d:]/.test(left) ? "words" : left.length > 5 ? "hours" : "";
+    this.#row("opens-later", opens);
+  }
+
+  /** Shows a row of a list, or hides it if it is empty. */
+  #row(id: string, text: string): void {
+    const value = byId(id);
+    write(value, text);
+    if (value.parentElement) value.parentElement.hidden = text === "";
   }
 
   /** The URL comes from the ticket, where the server puts the one of the item's policy. */

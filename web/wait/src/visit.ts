@@ -1,9 +1,9 @@
 // Controls one visit: joins or continues with the stored ticket, follows it, and joins again where appropriate.
 
-import { ProblemError, type Ticket, type WaitingRoom, type PageTexts } from "../../../sdk/js/src/index.js";
+import { type Line, type LineState, ProblemError, type Ticket, type WaitingRoom, type PageTexts } from "../../../sdk/js/src/index.js";
 import { backoff } from "../../../sdk/js/src/sleep.js";
 import type { TicketStorage } from "./ticket-storage.js";
-import { joinErrorScreen, refusalIn, type Screen, screenFor } from "./screen.js";
+import { joinErrorScreen, outsideScreen, refusalIn, type Screen, screenFor } from "./screen.js";
 import type { SubscriptionLike, Tabs } from "./tabs.js";
 import type { Messages } from "./i18n.js";
 
@@ -11,6 +11,10 @@ import type { Messages } from "./i18n.js";
 const RETRY = { firstMs: 5_000, longestMs: 30_000 };
 /** Minimum interval between two joins if the line refuses them although its state allows joins. */
 const REFUSED_JOIN_INTERVAL_MS = 30_000;
+/** Delay between polls of a line whose lobby is late: its leader has a clock of its own, or none is elected. */
+const LATE_LOBBY = { firstMs: 2_000, longestMs: 30_000 };
+/** Longest time over which the pages of a scheduled line spread their joins when the lobby opens. */
+const LOBBY_SPREAD_MS = { arrival: 5_000, draw: 15_000 };
 /** Time over which the pages of a reset line spread their joins. */
 const REJOIN_SPREAD_MS = 3_000;
 /** A shorter interruption is not shown. */
@@ -34,6 +38,10 @@ export class VisitController {
   #failures = 0;
   #refusals = 0;
   #joinedAt = 0;
+  /** The token that the last join was to replace. */
+  #spent: string | undefined;
+  /** Consecutive polls of a scheduled line after the time of its lobby. */
+  #late = 0;
 
   constructor(
     readonly room: Pick<WaitingRoom, "join" | "leave" | "line" | "page">,
@@ -41,15 +49,14 @@ export class VisitController {
     readonly tabs: Pick<Tabs, "follow" | "alone">,
     readonly messages: Messages,
     readonly view: VisitView,
+    /** The state of the line when the server rendered the page. */
+    readonly lineState: LineState = "",
   ) {}
 
-  /** Continues with the stored ticket, or joins. */
+  /** Continues with the stored ticket, or joins, unless the line refuses joins: then a join would only cost the store. */
   async begin(): Promise<void> {
     if (this.#followStored(undefined)) return;
-    // Two tabs that open at the same time join once.
-    await this.tabs.alone(this.storage.key, async () => {
-      if (!this.#followStored(undefined)) await this.join();
-    });
+    await (refusalIn(this.lineState) === null ? this.#joinUnlessStored() : this.#joinWhenOpen(0));
   }
 
   /** Joins. Schedules further attempts if it fails. */
@@ -57,8 +64,10 @@ export class VisitController {
     clearTimeout(this.#next);
     this.#following?.stop();
     this.#joinedAt = Date.now();
+    const { userId, token } = this.storage.reload();
+    this.#spent = token;
     try {
-      const ticket = await this.room.join(this.storage.reload().userId);
+      const ticket = await this.room.join(userId);
       this.#failures = this.#refusals = 0;
       this.storage.keep(ticket.token);
       this.#show(ticket);
@@ -76,6 +85,13 @@ export class VisitController {
   /** Follows the new ticket of another tab. */
   adopt(): void {
     this.#followStored(this.storage.current.token);
+  }
+
+  /** Joins, or follows the ticket of another tab that joined first: tabs that open at the same time join once. */
+  #joinUnlessStored(): Promise<void> {
+    return this.tabs.alone(this.storage.key, async () => {
+      if (!this.#followStored(this.#spent)) await this.join();
+    });
   }
 
   /** Follows the stored ticket if it differs from `before`. */
@@ -101,11 +117,9 @@ export class VisitController {
   #handleProblem(problem: ProblemError, token: string): void {
     if (!VOID_TICKET.has(problem.code)) return this.#showJoinError(problem);
     this.view.notice(this.messages.restarted);
-    const rejoin = () =>
-      this.tabs.alone(this.storage.key, async () => {
-        if (!this.#followStored(token)) await this.join();
-      });
-    this.#next = setTimeout(() => void rejoin(), REJOIN_SPREAD_MS * Math.random());
+    this.#spent = token;
+    // A line may be reset because its next opening is scheduled.
+    this.#after(REJOIN_SPREAD_MS * Math.random(), () => this.#joinWhenOpen(0));
   }
 
   /** Shows why the join failed, and retries later unless that cannot help. */
@@ -115,42 +129,54 @@ export class VisitController {
     if (screen.kind === "missing") return;
     if (problem?.status === 409) {
       this.#refusals++;
-      return this.#watch(0);
+      // The refusal has times of day only; the line also says how long until then by the server's clock.
+      return void (problem.code === "NOT_OPEN_YET" ? this.#joinWhenOpen(0) : this.#watch(0, null));
     }
     const wait = backoff(this.#failures++, Math.random, RETRY);
     this.#after(Math.max(wait, spread(problem?.retryAfterMs ?? 0)), () => this.join());
   }
 
-  /** Polls a closed line until it accepts joins. A join would be refused, and costs the store more. */
-  #watch(looks: number): void {
-    this.#after(backoff(looks, Math.random, RETRY), async () => {
-      const refusal = await this.#look();
-      if (refusal === null) this.#joinOnceMore();
-      else if (refusal.status === 404) this.#showJoinError(refusal);
-      else this.#watch(looks + 1);
-    });
+  /** Polls a line that accepts no joins after a delay. */
+  #watch(looks: number, line: Line | null): void {
+    this.#after(this.#watchDelay(looks, line), () => this.#joinWhenOpen(looks + 1));
   }
 
-  /** Returns why a join would fail now; `null` if it may succeed. */
-  async #look(): Promise<ProblemError | null> {
-    try {
-      const { lineState } = await this.room.line();
-      // The operator's message matters most while the line is closed.
-      await this.room.page().then((page) => this.view.page(page), () => {});
-      const code = refusalIn(lineState);
-      if (code !== null) this.view.screen(joinErrorScreen(code, 409, this.messages), null, 0);
-      return code === null ? null : new ProblemError(code, 409, "");
-    } catch (error) {
-      return error instanceof ProblemError ? error : new ProblemError("UNAVAILABLE", 0, "");
-    }
+  /** Returns when to poll again: with backoff, but soon after the lobby opens, spread so that pages do not join together. */
+  #watchDelay(looks: number, line: Line | null): number {
+    const delay = backoff(looks, Math.random, RETRY);
+    if (line?.lineState !== "SCHEDULED" || typeof line.lobbyInMs !== "number") return delay;
+    this.#late = line.lobbyInMs > 0 ? 0 : this.#late + 1;
+    if (this.#late > 0) return backoff(this.#late - 1, Math.random, LATE_LOBBY);
+    return line.lobbyInMs <= delay ? line.lobbyInMs + lobbySpread(line) * Math.random() : delay;
+  }
+
+  /** Joins if the line accepts joins; otherwise shows why not, and polls the line until it does. A refused join costs more than a poll. */
+  async #joinWhenOpen(looks: number): Promise<void> {
+    const following = this.#following;
+    const line = await this.room.line().catch((error) => (error instanceof ProblemError ? error : new ProblemError("UNAVAILABLE", 0, "")));
+    // Another tab joined meanwhile.
+    if (this.#following !== following) return;
+    if (line instanceof ProblemError) return this.#handleLookFailure(looks, line);
+    if (refusalIn(line.lineState) === null) return this.#joinOnceMore();
+    this.view.screen(outsideScreen(line, this.messages), null, 0);
+    this.#watch(looks, line);
+    // The operator's message matters most while the line is closed.
+    await this.room.page().then((page) => this.view.page(page), () => {});
+  }
+
+  #handleLookFailure(looks: number, problem: ProblemError): void {
+    if (problem.status === 404) return this.#showJoinError(problem);
+    // Later failures leave the reason on the page for which it waits.
+    if (looks === 0) this.view.screen(joinErrorScreen(problem.code, problem.status, this.messages), null, 0);
+    this.#watch(looks, null);
   }
 
   /** Joins immediately, unless the line refused a join while its state allowed joins. */
-  #joinOnceMore(): void {
+  async #joinOnceMore(): Promise<void> {
     const since = Date.now() - this.#joinedAt;
     const wait = this.#refusals > 1 ? Math.max(0, REFUSED_JOIN_INTERVAL_MS - since) : 0;
-    if (wait === 0) void this.join();
-    else this.#after(spread(wait), () => this.join());
+    if (wait === 0) await this.#joinUnlessStored();
+    else this.#after(spread(wait), () => this.#joinUnlessStored());
   }
 
   #after(ms: number, work: () => Promise<void>): void {
@@ -159,7 +185,7 @@ export class VisitController {
   }
 
   #show(ticket: Ticket): void {
-    const done = ticket.status === "WAITING" ? this.storage.progress(ticket.position) : 1;
+    const done = ticket.status !== "WAITING" ? 1 : ticket.position === null ? 0 : this.storage.progress(ticket.position);
     this.view.screen(screenFor(ticket, this.messages), ticket, done);
   }
 
@@ -178,4 +204,11 @@ export class VisitController {
 /** Adds up to 25 %, so that clients do not act together. */
 function spread(ms: number): number {
   return ms * (1 + 0.25 * Math.random());
+}
+
+/** Returns the time over which pages spread their joins. A draw lets them take longer, but must not begin without them. */
+function lobbySpread({ order, lobbyInMs, opensInMs }: Line): number {
+  if (order !== "draw") return LOBBY_SPREAD_MS.arrival;
+  const lobbyMs = typeof opensInMs === "number" ? opensInMs - (lobbyInMs ?? 0) : Number.POSITIVE_INFINITY;
+  return Math.min(LOBBY_SPREAD_MS.draw, lobbyMs / 4);
 }

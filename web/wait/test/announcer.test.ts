@@ -3,6 +3,8 @@ import { test } from "node:test";
 import type { Screen } from "../src/screen.js";
 import { Announcer } from "../src/announcer.js";
 
+const WORDS = { place: "StoredTicket", in10s: "10 s", in1min: "1 min", in10min: "10 min" };
+
 const at = (position: number, headline = "In line"): Screen => ({
   kind: "waiting",
   headline,
@@ -12,7 +14,7 @@ const at = (position: number, headline = "In line"): Screen => ({
 
 test("state changes are announced immediately, positions only after much progress", () => {
   const [announced, time] = [[] as string[], { now: 0 }];
-  const announcer = new Announcer((text) => announced.push(text), "StoredTicket", () => time.now);
+  const announcer = new Announcer((text) => announced.push(text), WORDS, String, () => time.now);
   const show = (screen: Screen, after: number) => {
     time.now += after;
     announcer.show(screen);
@@ -26,4 +28,21 @@ test("state changes are announced immediately, positions only after much progres
   show(at(100), 30_000);
   show(at(100, "Paused"), 1);
   assert.deepEqual(announced.slice(2), ["StoredTicket: 100. Soon", "Paused. StoredTicket: 100. Soon"]);
+});
+
+test("a countdown is announced at 10 min, 1 min and 10 s, and not each second", () => {
+  const announced: string[] = [];
+  const announcer = new Announcer((text) => announced.push(text), WORDS);
+  for (let left = 700_000; left >= 0; left -= 1_000) announcer.countdown("Opens at 8", left);
+  assert.deepEqual(announced, ["Opens at 8. 10 min", "Opens at 8. 1 min", "Opens at 8. 10 s"]);
+  announcer.countdown("Opens at 9", 8_000);
+  announcer.countdown("Opens at 9", 7_000);
+  assert.equal(announced.length, 3, "a page that comes late hears no milestone that is over");
+});
+
+test("a timer that a hidden tab slows down announces the last milestone only", () => {
+  const announced: string[] = [];
+  const announcer = new Announcer((text) => announced.push(text), WORDS);
+  for (const left of [62_000, 2_000, -58_000]) announcer.countdown("Opens at 8", left);
+  assert.deepEqual(announced, ["Opens at 8. 10 s"]);
 });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Ticket } from "../../../sdk/js/src/index.js";
-import { joinErrorScreen, screenFor } from "../src/screen.js";
-import { clock, formatEta, type Messages } from "../src/i18n.js";
+import type { Line, Ticket } from "../../../sdk/js/src/index.js";
+import { joinErrorScreen, outsideScreen, screenFor } from "../src/screen.js";
+import { clock, countdownText, formatEta, formatTime, localeOf, type Messages } from "../src/i18n.js";
 import { readFileSync } from "node:fs";
 
 const messages = JSON.parse(readFileSync("i18n/en.json", "utf8")) as Messages;
@@ -15,6 +15,9 @@ const TICKET: Ticket = {
   position: 4,
   waitingCount: 10,
   lineState: "OPEN",
+  opensAt: null,
+  opensInMs: null,
+  cohortRank: null,
   etaSeconds: { p50: 170, p90: 290 },
   pollAfterMs: 1000,
   pass: null,
@@ -42,6 +45,54 @@ test("a stopped line shows the reason and keeps the position", () => {
   }
 });
 
+const OPENS_AT = "2100-01-01T11:00:00Z";
+
+test("the lobby shows the countdown, and the place by arrival or that a draw decides it", () => {
+  const lobby = { ...TICKET, lineState: "LOBBY", opensAt: OPENS_AT, opensInMs: 60_000 };
+  const arrival = screenFor(lobby, messages);
+  assert.deepEqual([arrival.kind, arrival.lobby, arrival.place], ["lobby", { position: 4, count: 10 }, undefined]);
+  assert.deepEqual(arrival.next, { kind: "opening", at: OPENS_AT, inMs: 60_000 });
+  const draw = screenFor({ ...lobby, position: null }, messages);
+  assert.deepEqual(draw.lobby, { position: null, count: 10 });
+  assert.match(draw.text, /takes part in a draw; arriving earlier gives no advantage/);
+  const byHand = screenFor({ ...lobby, opensAt: null, opensInMs: null }, messages);
+  assert.deepEqual([byHand.next, byHand.text.startsWith("The line opens soon.")], [undefined, true]);
+});
+
+test("a lobby that is stopped shows the reason, without a position if a draw decides it", () => {
+  const screen = screenFor({ ...TICKET, lineState: "PAUSED", position: null }, messages);
+  assert.deepEqual([screen.kind, screen.headline, screen.place], ["still", "The line is paused", undefined]);
+});
+
+test("a closed line says that nobody else is admitted", () => {
+  const screen = screenFor({ ...TICKET, lineState: "CLOSED" }, messages);
+  assert.deepEqual([screen.kind, screen.headline, screen.place], ["closed", "This line has closed", undefined]);
+});
+
+const LINE: Line = {
+  itemId: "concert",
+  itemName: "Concert",
+  lineState: "SCHEDULED",
+  waitingCount: 0,
+  enteredCount: 0,
+  admittedPerSecond: 0,
+  opensAt: OPENS_AT,
+  opensInMs: 3_600_000,
+  lobbyAt: "2100-01-01T10:30:00Z",
+  lobbyInMs: 1_800_000,
+  closesAt: null,
+  order: "arrival",
+};
+
+test("a scheduled line counts down to its lobby, and says when it opens", () => {
+  const screen = outsideScreen(LINE, messages);
+  assert.deepEqual(screen.next, { kind: "lobby", at: LINE.lobbyAt, inMs: 1_800_000, opensAt: OPENS_AT });
+  assert.doesNotMatch(screen.text, /draw/);
+  assert.match(outsideScreen({ ...LINE, order: "draw" }, messages).text, /arriving earlier gives no advantage/);
+  const byHand = outsideScreen({ ...LINE, opensAt: null, opensInMs: null }, messages);
+  assert.deepEqual(byHand.next, { kind: "lobby", at: LINE.lobbyAt, inMs: 1_800_000 });
+});
+
 test("every end reason has its own text", () => {
   const ends = ["EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"] as const;
   const scenes = ends.map((status) => screenFor({ ...TICKET, status, position: 0 }, messages));
@@ -53,6 +104,7 @@ test("a refused join shows the reason", () => {
   for (const [code, status, headline] of [
     ["SOLD_OUT", 409, "Sold out"],
     ["QUEUE_DISABLED", 409, "The line is closed"],
+    ["LINE_CLOSED", 409, "This line is closed"],
     ["LINE_FULL", 429, "The line is full"],
     ["STORE_FULL", 503, "Very busy right now"],
     ["RATE_LIMITED", 429, "Too many requests"],
@@ -76,4 +128,24 @@ test("durations are formatted as the server formats them", () => {
   assert.equal(eta(5_000, 9_000), "1–3 hours");
   assert.equal(formatEta(messages, null), "Not known yet");
   assert.deepEqual([clock(61_000), clock(3_661_000), clock(-5)], ["1:01", "1:01:01", "0:00"]);
+});
+
+test("a countdown has days in words and the rest as a clock", () => {
+  assert.deepEqual(
+    [750_500, 3_600_000, 86_399_500, 90_061_000, 260_000_000].map((ms) => countdownText(ms, "en")),
+    ["12:31", "1:00:00", "1 day 00:00:00", "1 day 01:01:01", "3 days 00:13:20"],
+  );
+  assert.equal(countdownText(260_000_000, "ko"), "3일 00:13:20");
+});
+
+test("a time has a date unless it is today by the server's clock", () => {
+  const shown = (inMs: number, locale: string) => formatTime(OPENS_AT, inMs, locale, "Asia/Seoul").text.replace(/\u202f/g, " ");
+  assert.equal(shown(60_000, "en"), "8:00 PM");
+  assert.equal(shown(60_000, "en-GB"), "20:00");
+  assert.equal(shown(60_000, "ko"), "20:00");
+  assert.match(shown(86_400_000, "en"), /^Fri, Jan 1,? (at )?8:00 PM$/);
+  assert.match(shown(86_400_000, "ko"), /^1월 1일 \(금\) 20:00$/);
+  assert.equal(formatTime("2100-01-01T11:00:07Z", 0, "en-GB", "Asia/Seoul").text, "20:00:07");
+  assert.equal(localeOf("en", ["ko-KR", "en-GB", "en-US"]), "en-GB");
+  assert.equal(localeOf("en", ["ko-KR"]), "en");
 });

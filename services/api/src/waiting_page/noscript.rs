@@ -21,6 +21,8 @@ pub(super) struct Still<'a> {
     pub(super) entry_url: Option<&'a str>,
     /// The text of the button that joins.
     pub(super) join: Option<&'a str>,
+    /// The state of a line that refuses joins, for the script; otherwise empty.
+    pub(super) line_state: &'static str,
 }
 
 /// The position of a waiting ticket, with the numbers and the ETA that the page shows.
@@ -57,8 +59,12 @@ impl<'a> Still<'a> {
                 Self { head: name, ..texts("", "joinText").with_join(messages.get("join")) }
             }
             PageState::Holds(ticket) => Self::ticket(ticket, messages),
-            PageState::SoldOut => texts("soldOutHead", "soldOutText"),
-            PageState::Closed => texts("disabledHead", "disabledText"),
+            PageState::SoldOut => {
+                Self { line_state: "SOLD_OUT", ..texts("soldOutHead", "soldOutText") }
+            }
+            PageState::Closed => {
+                Self { line_state: "DISABLED", ..texts("disabledHead", "disabledText") }
+            }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
             PageState::Missing => texts("missingHead", "missingText"),
             PageState::Trouble => texts("troubleHead", "troubleText"),
@@ -88,7 +94,7 @@ impl<'a> Still<'a> {
 
     fn texts(messages: &'static Messages, head: &str, text: &str) -> Self {
         let (head, text) = (messages.get(head), messages.get(text));
-        Self { head, text, place: None, entry_url: None, join: None }
+        Self { head, text, place: None, entry_url: None, join: None, line_state: "" }
     }
 
     fn with_join(self, word: &'a str) -> Self {
