@@ -1,7 +1,7 @@
 // The part of the admin API that the console uses.
 
-export type LineState = "OPEN" | "PAUSED" | "SOLD_OUT" | "DISABLED" | "RECOVERING" | "HELD";
-export const STATES: LineState[] = ["OPEN", "PAUSED", "SOLD_OUT", "DISABLED", "RECOVERING", "HELD"];
+export const STATES = ["OPEN", "SCHEDULED", "LOBBY", "PAUSED", "SOLD_OUT", "CLOSED", "DISABLED", "RECOVERING", "HELD"] as const;
+export type LineState = (typeof STATES)[number];
 
 export interface LineView {
   itemId: string;
@@ -57,6 +57,29 @@ export interface Branding {
   logo: string | null;
 }
 
+export type Order = "arrival" | "draw";
+
+/** When a line opens and closes, and the order of people who come before. Times are RFC 3339. */
+export interface Opening {
+  /** Null: an operator opens the line. */
+  opensAt: string | null;
+  /** Null: the lobby is open from the moment the opening is set. */
+  lobbyAt: string | null;
+  /** Null: the line does not close by itself. */
+  closesAt: string | null;
+  order: Order;
+  /** A public random number that is mixed into the draw. */
+  beacon: { kind: "drand"; round: number } | null;
+}
+
+/** The draw of a line whose order is `draw`; fields are null until the line opens. */
+export interface Draw {
+  state: "COMMITTED" | "DRAWN";
+  /** Hex. */
+  commitment: string;
+  cohortSize: number | null;
+}
+
 export interface Policy {
   mode: string;
   tokensPerTick: number | null;
@@ -69,6 +92,8 @@ export interface Policy {
   onRejoin: string;
   entryUrl: string | null;
   page: Branding;
+  /** Absent in responses of a replica of an older release. */
+  opening?: Opening | null;
 }
 
 export interface Item {
@@ -80,6 +105,9 @@ export interface Item {
   lineState: LineState;
   revision: number;
   policy: Policy;
+  /** When the line of the opening opened; null before. */
+  openedAt?: string | null;
+  draw?: Draw | null;
 }
 
 /** Figures that are sampled over time. All but waiting and entered are counters. */
@@ -122,8 +150,8 @@ export class Api {
     return this.#call("GET", path, undefined, signal);
   }
 
-  async send(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown): Promise<void> {
-    await this.#call(method, path, body);
+  async send<T = unknown>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown): Promise<T> {
+    return this.#call(method, path, body);
   }
 
   async #call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
@@ -147,5 +175,8 @@ async function reason(response: Response): Promise<string> {
   const problem = (await response.json().catch(() => ({}))) as { detail?: string };
   return problem.detail ?? `${response.status} ${response.statusText}`;
 }
+
+/** The public draw record of a line, a path of the public listener. */
+export const drawPath = (id: string): string => `/api/v1/item/${encodeURIComponent(id)}/waiting-queue/draw`;
 
 export const linePath = (id: string, call = ""): string => `/waiting-item/${encodeURIComponent(id)}${call && `/${call}`}`;

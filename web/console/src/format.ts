@@ -26,6 +26,35 @@ export function duration(seconds: number | null): string {
   return t("hours", { n: whole.format(Math.round(seconds / 3600)) });
 }
 
+/** Formats a number of people as words. */
+export const people = (n: number): string => t(n === 1 ? "onePerson" : "somePeople", { n: count(n) });
+
+/** Formats a time to come to the second, with days if it is more than one. */
+export function countdown(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1000));
+  const two = (n: number) => String(n).padStart(2, "0");
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  const time = `${days || hours ? `${days ? two(hours) : hours}:` : ""}${two(minutes)}:${two(seconds % 60)}`;
+  return days ? t("days", { n: count(days), time }) : time;
+}
+
+/** Formats a time for reading: with the date unless it is today, with seconds if there are any. */
+export function timeOf(rfc3339: string, now: number): string {
+  const at = new Date(rfc3339);
+  const isToday = at.toDateString() === new Date(now).toDateString();
+  const day = isToday ? {} : ({ month: "short", day: "numeric", ...(at.getFullYear() !== new Date(now).getFullYear() && { year: "numeric" }) } as const);
+  const seconds = at.getSeconds() === 0 ? {} : ({ second: "2-digit" } as const);
+  return new Intl.DateTimeFormat(language, { ...day, hour: "2-digit", minute: "2-digit", ...seconds, hourCycle: "h23" }).format(at);
+}
+
+/** The operator's time zone, with its difference to UTC at a time. */
+export function zoneOf(at: number): string {
+  const format = new Intl.DateTimeFormat(language, { timeZoneName: "shortOffset" });
+  const offset = format.formatToParts(at).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const { timeZone } = format.resolvedOptions();
+  return offset && offset !== timeZone ? `${timeZone} (${offset})` : timeZone;
+}
+
 export const clock = (rfc3339: string): string => time.format(new Date(rfc3339));
 export const date = (rfc3339: string): string => moment.format(new Date(rfc3339));
 

@@ -5,12 +5,12 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { t } from "../i18n.js";
 
 /** Runs an action, then shows `done` or the error. `undo` reverts it. */
-export type Action = (done: string, work: () => Promise<void>, undo?: Undo) => Promise<boolean>;
+export type Action = <T>(done: string | ((result: T) => string), work: () => Promise<T>, undo?: Undo) => Promise<boolean>;
 
 /** How a toast reverts an action. */
 export interface Undo {
   done: string;
-  work: () => Promise<void>;
+  work: () => Promise<unknown>;
 }
 
 /** A message that is announced and shown for some seconds. */
@@ -33,8 +33,8 @@ export function useActions(again: () => void): [Action, ToastMessage | null] {
   }, [message]);
   const act: Action = async (done, work, undo) => {
     try {
-      await work();
-      setMessage({ text: done, failed: false, ...(undo && { undo: () => void act(undo.done, undo.work) }) });
+      const result = await work();
+      setMessage({ text: typeof done === "string" ? done : done(result), failed: false, ...(undo && { undo: () => void act(undo.done, undo.work) }) });
       return true;
     } catch (error) {
       setMessage({ text: error instanceof Error ? error.message : String(error), failed: true });

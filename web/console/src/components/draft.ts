@@ -10,6 +10,7 @@ export function useDraft<T extends object>() {
     change: (changes: Partial<T>) => setTyped((before) => ({ ...before, ...changes })),
     /** What was sent is done with. What was typed meanwhile is not. */
     saved: () => setTyped((now) => differing(now, typed)),
+    clear: () => setTyped({}),
   };
 }
 

@@ -11,6 +11,7 @@ import { conversion } from "../series.js";
 import { t } from "../i18n.js";
 import { Charts } from "./charts.js";
 import { BrandingForm } from "./branding.js";
+import { OpeningCard } from "./opening.js";
 import { ConnectionLost, type PageProps } from "./page.js";
 import { PolicyForm } from "./policy.js";
 
@@ -36,6 +37,7 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       <ConnectionLost lost={lost} />
       <Head line={data} act={act} watch={watch} />
       <Summary line={data} />
+      {data.item.policy.opening !== undefined && <OpeningCard line={data} act={act} watch={watch} />}
       <Charts watch={watch} line={data} />
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
@@ -152,7 +154,8 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
   const update = (change: object) => () =>
     api.send("POST", linePath(item.itemId, "manually"), { itemName, remainCount, waitingQueueEnabled, ...change });
   /** The action of the switch, and how it is reverted. */
-  const enable = (isOpen: boolean) => ({ done: t(isOpen ? "lineOpened" : "lineClosed"), work: update({ waitingQueueEnabled: isOpen }) });
+  const on = policy.opening ? "lineFollowsOpening" : "lineOpened";
+  const enable = (isOpen: boolean) => ({ done: t(isOpen ? on : "lineClosed"), work: update({ waitingQueueEnabled: isOpen }) });
   const turn = (isOpen: boolean) => act(enable(isOpen).done, enable(isOpen).work, isOpen ? undefined : enable(true));
   return (
     <section class="card" aria-labelledby="controls">
@@ -190,7 +193,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           checked={waitingQueueEnabled}
           onChange={(event) => void turn(event.currentTarget.checked)}
         />
-        {t("enabled")}
+        {t(policy.opening ? "enabledWithOpening" : "enabled")}
       </label>
     </section>
   );

@@ -1,0 +1,114 @@
+// The opening of a line: its stage, the plan as a sentence, and the form's fields as the admin API takes them.
+
+import type { Item, Opening, Order } from "./api.js";
+import { timeOf } from "./format.js";
+import { type Key, t } from "./i18n.js";
+
+/** `none`: no opening is planned. `closed`: its closing time is over. */
+export type Stage = "none" | "scheduled" | "lobby" | "opened" | "closed";
+
+/** The form's fields as they are typed. Times are of the operator's time zone, as `datetime-local` has them; empty is null. */
+export interface OpeningFields {
+  opensAt: string;
+  lobbyAt: string;
+  closesAt: string;
+  order: Order;
+  /** The drand round. */
+  beacon: string;
+}
+
+export type OpeningErrors = Partial<Record<keyof OpeningFields, string>>;
+
+/** A line that is disabled or paused has a stage, too, so the line state alone does not decide. */
+export function stageOf({ lineState, openedAt, policy: { opening } }: Pick<Item, "lineState" | "openedAt" | "policy">, now: number): Stage {
+  if (!opening) return "none";
+  if (lineState === "CLOSED") return "closed";
+  if (lineState === "LOBBY") return "lobby";
+  if (lineState === "SCHEDULED") return "scheduled";
+  if (openedAt) return isPast(opening.closesAt, now) ? "closed" : "opened";
+  return opening.lobbyAt === null || isPast(opening.lobbyAt, now) ? "lobby" : "scheduled";
+}
+
+const isPast = (at: string | null, now: number): boolean => at !== null && Date.parse(at) <= now;
+
+export function fieldsOf(opening: Opening | null | undefined): OpeningFields {
+  return {
+    opensAt: toLocal(opening?.opensAt ?? null),
+    lobbyAt: toLocal(opening?.lobbyAt ?? null),
+    closesAt: toLocal(opening?.closesAt ?? null),
+    order: opening?.order ?? "arrival",
+    beacon: opening?.beacon ? String(opening.beacon.round) : "",
+  };
+}
+
+/** The opening that the fields describe. */
+export function openingOf(fields: OpeningFields): Opening {
+  const round = fields.order === "draw" ? fields.beacon : "";
+  return {
+    opensAt: fromLocal(fields.opensAt),
+    lobbyAt: fromLocal(fields.lobbyAt),
+    closesAt: fromLocal(fields.closesAt),
+    order: fields.order,
+    beacon: round === "" ? null : { kind: "drand", round: Number(round) },
+  };
+}
+
+/**
+ * What to send: the fields that differ, because the server refuses times in the past, and those of a planned opening may have
+ * passed. A new opening is compared with an empty one, but its order and its time are always named.
+ */
+export function changesOf(typed: OpeningFields, before: Opening | null | undefined): Partial<Opening> {
+  const after = openingOf(typed);
+  const shown = openingOf(fieldsOf(before));
+  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(shown[name as keyof Opening]));
+  const always = before ? {} : { opensAt: after.opensAt, order: after.order };
+  return { ...always, ...Object.fromEntries(changed) };
+}
+
+/** Checks changed fields as the server does, so that an error is shown before anything is sent. */
+export function errorsOf(typed: OpeningFields, before: Opening | null | undefined, now: number): OpeningErrors {
+  const { opensAt, lobbyAt, closesAt } = openingOf(typed);
+  const changes = changesOf(typed, before);
+  const errors: OpeningErrors = {};
+  // A lobby in the past is open.
+  if (lobbyAt && opensAt && lobbyAt > opensAt) errors.lobbyAt = t("openingLobbyLate");
+  if (opensAt && changes.opensAt && isPast(opensAt, now)) errors.opensAt = t("openingPast");
+  if (closesAt && changes.closesAt && isPast(closesAt, now)) errors.closesAt = t("openingPast");
+  else if (closesAt && ((opensAt && closesAt <= opensAt) || (lobbyAt && closesAt <= lobbyAt))) errors.closesAt = t("openingCloseEarly");
+  const round = Number(typed.beacon);
+  if (typed.order === "draw" && typed.beacon !== "" && !(Number.isSafeInteger(round) && round > 0)) errors.beacon = t("beaconInvalid");
+  return errors;
+}
+
+/** Returns the field that an error response of the server names first, or null. */
+export function fieldIn(detail: string): keyof OpeningFields | null {
+  return (/\b(opensAt|lobbyAt|closesAt|order|beacon)\b/.exec(detail)?.[1] as keyof OpeningFields | undefined) ?? null;
+}
+
+/** Says what will happen, in one sentence. A plan that is not saved has no open lobby. */
+export function planText({ opensAt, lobbyAt, closesAt, order }: Opening, now: number, isSaved = true): string {
+  const at = (key: Key, otherwise: Key, time: string | null) => {
+    const orderText = { order: t(`planOrder${order}`) };
+    return time === null ? t(otherwise, orderText) : t(key, { at: timeOf(time, now), ...orderText });
+  };
+  return t("plan", {
+    lobby: lobbyAt !== null && isPast(lobbyAt, now) ? t("planLobbySince", { at: timeOf(lobbyAt, now) }) : at("planLobbyAt", isSaved ? "planLobbyOpen" : "planLobbyNow", lobbyAt),
+    opens: at("planOpensAt", "planOpensByHand", opensAt),
+    closes: at("planClosesAt", "planStaysOpen", closesAt),
+  });
+}
+
+/** Formats a time for `datetime-local`; seconds only if there are any. */
+export function toLocal(at: string | null): string {
+  if (at === null) return "";
+  const date = new Date(at);
+  const two = (n: number) => String(n).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const seconds = date.getSeconds() === 0 ? "" : `:${two(date.getSeconds())}`;
+  return `${day}T${two(date.getHours())}:${two(date.getMinutes())}${seconds}`;
+}
+
+export function fromLocal(text: string): string | null {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : new Date(at).toISOString();
+}
