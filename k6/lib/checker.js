@@ -18,6 +18,10 @@ const VIOLATIONS = { fifoInversions, duplicatePlaces, backwardSteps, overAdmissi
 /// Maximum difference between the snapshots of two pods.
 const SNAPSHOT_AGE_MS = 1500;
 
+/// The order in which users are served: the rank of a drawn cohort, otherwise the number. Numbers begin at the time in ms × 64, so every
+/// rank is lower.
+const rankOf = (ticket, number) => ticket.cohortRank || number;
+
 /// For `options.thresholds`: no violations, the latency thresholds of the caller, and a verdict of every checker.
 export function thresholds(checkers, latency) {
   const zero = ['fifo_inversions', 'duplicate_places', 'backward_steps', 'over_admission', 'lost_people', 'oversold',
@@ -50,15 +54,18 @@ export class Checker {
     if (this.byNumber.has(number) && this.byNumber.get(number) !== user) duplicatePlaces.add(1);
     this.byNumber.set(number, user);
     if (startedAt) this.joins.push({ number, startedAt, endedAt: joinedAt });
-    return { user, number, position: ticket.position || Infinity, joinedAt };
+    return { user, number, rank: rankOf(ticket, number), position: ticket.position || Infinity, joinedAt };
   }
 
   /// A poll that began at `startedAt` has returned a position.
   waiting(user, ticket, startedAt) {
+    // A ticket has no position while its order is not drawn.
+    if (ticket.position === null) return;
     if (ticket.position > user.position) backwardSteps.add(1);
     user.position = ticket.position;
+    user.rank = rankOf(ticket, user.number);
     const overtaken = this.front.findLast((entry) => entry.at < startedAt - SNAPSHOT_AGE_MS);
-    if (overtaken && overtaken.number > user.number) fifoInversions.add(1);
+    if (overtaken && overtaken.rank > user.rank) fifoInversions.add(1);
   }
 
   /// A user was admitted; called once per user.
@@ -66,10 +73,11 @@ export class Checker {
     const claims = claimsOf(ticket.pass);
     const valid = claims.aud === item && claims.sub === user.user && claims.num === user.number;
     if (!valid) wrongPasses.add(1);
+    user.rank = Math.min(user.rank, rankOf(ticket, user.number));
     // All passes of a line have the same TTL, so expiries have the order of admissions.
-    this.entries.push({ number: user.number, at: Date.parse(ticket.passExpiresAt) });
+    this.entries.push({ rank: user.rank, at: Date.parse(ticket.passExpiresAt) });
     const last = this.front[this.front.length - 1];
-    if (!last || last.number < user.number) this.front.push({ number: user.number, at: Date.now() });
+    if (!last || last.rank < user.rank) this.front.push({ rank: user.rank, at: Date.now() });
   }
 
   /// Records the waiting time of a user.
@@ -77,10 +85,10 @@ export class Checker {
     waited.add((Date.now() - user.joinedAt) / 1000);
   }
 
-  /// At the end: admissions follow the numbers, and all users ended as expected.
+  /// At the end: admissions follow the ranks, and all users ended as expected.
   checkEnd(users, finishedUsers, stock, sold) {
     this.checkOrder();
-    const order = this.entries.sort((a, b) => a.number - b.number);
+    const order = this.entries.sort((a, b) => a.rank - b.rank);
     let latest = 0;
     for (const entry of order) {
       if (entry.at < latest) fifoInversions.add(1);
@@ -98,6 +106,12 @@ export class Checker {
       for (; ended[next].endedAt < join.startedAt; next += 1) highest = Math.max(highest, ended[next].number);
       if (highest > join.number) fifoInversions.add(1);
     }
+  }
+
+  /// Every number of `first` is below every number of `second`.
+  checkBefore(first, second) {
+    const highest = first.reduce((number, ticket) => Math.max(number, ticket.number), 0);
+    fifoInversions.add(second.filter((ticket) => ticket.number < highest).length);
   }
 
   /// All numbers of a line that no user has left: unique and without gaps.

@@ -21,8 +21,8 @@ let requests = 0;
 
 export const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 
-async function call(method, url, body, params, name) {
-  const response = await http.asyncRequest(method, url, body, { ...params, tags: { name }, timeout: '35s' });
+async function call(method, url, body, params, name, tags = {}) {
+  const response = await http.asyncRequest(method, url, body, { ...params, tags: { ...tags, name }, timeout: '35s' });
   if (response.status === 0 || response.status >= 500) serverErrors.add(1, { name, status: String(response.status) });
   return response;
 }
@@ -34,9 +34,9 @@ function line(item) {
 
 const json = { headers: { 'content-type': 'application/json' } };
 
-/// The ticket, or null if the join was refused.
-export async function join(item, user) {
-  const response = await call('POST', line(item), null, { headers: { 'user-id': user } }, 'join');
+/// The ticket, or null if the join was refused. `tags` distinguish joins in thresholds.
+export async function join(item, user, tags) {
+  const response = await call('POST', line(item), null, { headers: { 'user-id': user } }, 'join', tags);
   return response.status === 201 || response.status === 200 ? response.json() : null;
 }
 
@@ -49,6 +49,12 @@ export async function poll(item, token) {
 
 export async function leave(item, token) {
   return (await call('DELETE', `${line(item)}/${token}`, null, {}, 'leave')).status === 204;
+}
+
+/// The public view of the line; an empty object if the request failed.
+export async function lineOf(item) {
+  const response = await call('GET', line(item), null, {}, 'line');
+  return response.status === 200 ? response.json() : {};
 }
 
 /// As an order service: whether the token has an entry.
@@ -76,6 +82,11 @@ function admin(method, path, body) {
 /// Creates an item with a policy.
 export function open(item, stock, policy) {
   return admin('POST', 'waiting-item', { itemId: item, itemName: item, remainCount: stock, policy });
+}
+
+/// Plans the opening of an empty line.
+export function planOpening(item, opening) {
+  return admin('PATCH', `waiting-item/${item}/policy`, { opening });
 }
 
 export function close(item) {

@@ -3,9 +3,9 @@ import { join, poll, sleep } from './client.js';
 
 /// Joins and polls as `pollAfterMs` says, until the ticket is admitted or ends, or `givesUp(ticket)`. Returns the last ticket, or null if the
 /// join was refused.
-export async function waitFor(checker, item, user, givesUp = () => false) {
+export async function waitFor(checker, item, user, givesUp = () => false, joinTags = {}) {
   const joinStartedAt = Date.now();
-  let ticket = await join(item, user);
+  let ticket = await join(item, user, joinTags);
   if (!ticket) return null;
   const me = checker.joined(user, ticket, joinStartedAt);
   while (ticket.status === 'WAITING' && !givesUp(ticket)) {
