@@ -22,7 +22,7 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
   const { item, at } = line;
   const opening = item.policy.opening ?? null;
   const waiting = line.people.waiting;
-  /** The server replaces or removes an opening only while nobody is in the line. */
+  /** The server replaces or removes an opening only while the line is empty. */
   const isEmpty = waiting + line.people.missed === 0;
   const clock = useServerClock(at);
   const now = Date.parse(at);
