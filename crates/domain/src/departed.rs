@@ -38,6 +38,11 @@ impl Departed {
         self.offsets.remove_range(..self.offset(frontier));
     }
 
+    /// Returns the stored ranks in order.
+    pub fn iter(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.offsets.iter().map(|offset| Rank(self.base + u64::from(offset)))
+    }
+
     /// Returns how many ranks are stored.
     pub fn len(&self) -> u64 {
         self.offsets.len()

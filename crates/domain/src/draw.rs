@@ -8,19 +8,27 @@
 //! |---|---|
 //! | [`cohort`](Cohort) | the permutation: number to rank and back |
 //! | [`merkle`](CohortTree) | the Merkle tree over the tokens of the cohort |
+//! | [`record`](DrawRecord) | the public record of a draw |
+//! | [`check`](DrawCheck) | the checks of a record |
 
+mod check;
 mod cohort;
 mod merkle;
+mod record;
 mod siphash;
+#[cfg(test)]
+mod statistics;
 
 use sha2::{Digest, Sha256};
 
 use crate::ItemId;
 
+pub use check::DrawCheck;
 pub use cohort::Cohort;
 pub use merkle::{
     CohortTree, DEPARTED_LEAF, RootBuilder, cohort_root, leaf, merkle_path, verify_path,
 };
+pub use record::{DrawRecord, DrawState, DrawTicket, Hex};
 
 /// The version of the draw that this module computes. It is part of the seed.
 pub const DRAW_VERSION: u32 = 1;

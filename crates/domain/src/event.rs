@@ -1,13 +1,17 @@
-//! Events that daegi publishes: which ticket was admitted, and how each ticket ended. Events that it
-//! consumes are in [`inbound`].
+//! Events that daegi publishes: which ticket was admitted, how each ticket ended, and when a line opened and
+//! closed. Events that it consumes are in [`inbound`].
 
 pub mod inbound;
+mod line;
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
+pub use self::line::{LineClosed, LineEvent, LineOpened, PublishedDraw};
 use crate::{EndReason, ItemId, Millis, Number, Ticket, TicketKeys, Topic, UserId, rfc3339};
 
 /// The namespace of event ids. It must never change, otherwise a repeated event would get another id.
@@ -86,15 +90,10 @@ pub struct TokenClosed {
 impl TicketEvent {
     /// Returns an id derived from the ticket and the kind of event, so that a repeated event has the same id.
     pub fn id(&self, item: &ItemId) -> Uuid {
-        let (kind, number) = match self {
-            Self::Admitted { number, .. } => (Topic::TokenActivated, number),
-            Self::Ended { number, .. } => (Topic::TokenClosed, number),
-        };
-        // A UUID v5 is a SHA-1. The implementation in `uuid` does not use the processor's SHA instructions.
-        let hash = Sha1::new_with_prefix(EVENT_ID_NAMESPACE)
-            .chain_update(format!("{kind}\n{item}\n{number}"));
-        let [id @ .., _, _, _, _]: [u8; 20] = hash.finalize().into();
-        uuid::Builder::from_sha1_bytes(id).into_uuid()
+        match self {
+            Self::Admitted { number, .. } => event_id(Topic::TokenActivated, item, number),
+            Self::Ended { number, .. } => event_id(Topic::TokenClosed, item, number),
+        }
     }
 
     /// Returns the user.
@@ -110,6 +109,15 @@ impl TicketEvent {
             Self::Admitted { number, .. } | Self::Ended { number, .. } => *number,
         }
     }
+}
+
+/// Returns the id of an event: a UUID v5 of its type, the item and what is unique among such events of it.
+fn event_id(topic: Topic, item: &ItemId, key: impl fmt::Display) -> Uuid {
+    // A UUID v5 is a SHA-1. The implementation in `uuid` does not use the processor's SHA instructions.
+    let hash =
+        Sha1::new_with_prefix(EVENT_ID_NAMESPACE).chain_update(format!("{topic}\n{item}\n{key}"));
+    let [id @ .., _, _, _, _]: [u8; 20] = hash.finalize().into();
+    uuid::Builder::from_sha1_bytes(id).into_uuid()
 }
 
 impl TokenActivated {

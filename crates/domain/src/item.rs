@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{ItemId, Millis, Policy};
+use crate::{Draw, ItemId, Millis, OpeningChange, Policy, Reveal};
 
 /// An item as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,12 @@ pub struct Item {
     /// No ticket is admitted before, because the outbox holds as many admissions as it may. The leader
     /// moves this time on with every round that finds the outbox full, and clears it otherwise.
     pub held_until: Millis,
+    /// When the leader opened the line, if its policy has an opening.
+    pub opened_at: Option<Millis>,
+    /// The closing time for which the leader recorded that the line closed.
+    pub closed_at: Option<Millis>,
+    /// The draw of a line whose opening has the order `draw`.
+    pub draw: Option<Draw>,
     /// The version of the last product event that changed it; 0 if none did.
     pub version: u64,
     /// Grows with every change of the item; what a change of policy is checked against.
@@ -53,8 +59,21 @@ pub struct ItemChange {
     pub enabled: bool,
     /// The product event's version.
     pub version: Option<u64>,
-    /// The new policy; `None` keeps the stored one, or the default for a new item.
+    /// The new policy; `None` keeps the stored one, or the default for a new item. The opening
+    /// of a new item has the order `arrival`, and that of an existing item stays as it is: a [`PolicyChange`]
+    /// replaces it.
     pub policy: Option<Policy>,
+}
+
+/// A change of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyChange {
+    /// The new policy.
+    pub policy: Policy,
+    /// How it affects the opening.
+    pub opening: OpeningChange,
+    /// The secret of the draw, if another opening with the order `draw` replaces the stored one.
+    pub reveal: Option<Reveal>,
 }
 
 /// An update of an item by a product service, and its position in the log.
@@ -87,6 +106,37 @@ pub struct LogPosition {
     pub offset: u64,
     /// When the record was written, by the writer's clock.
     pub at: Millis,
+}
+
+/// A policy with the opening that the item has.
+impl From<Policy> for PolicyChange {
+    fn from(policy: Policy) -> Self {
+        Self { policy, opening: OpeningChange::Times, reveal: None }
+    }
+}
+
+impl Item {
+    /// An enabled item without history, with the default policy.
+    pub fn new(id: ItemId, name: ItemName, stock: u32) -> Self {
+        Self {
+            id,
+            name,
+            stock,
+            enabled: true,
+            paused: false,
+            recovering_until: 0,
+            hold_new_until: 0,
+            held_until: 0,
+            opened_at: None,
+            closed_at: None,
+            draw: None,
+            version: 0,
+            revision: 1,
+            created_at: None,
+            updated_at: None,
+            policy: Policy::default(),
+        }
+    }
 }
 
 impl ItemUpdate {

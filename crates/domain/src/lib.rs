@@ -10,6 +10,7 @@
 //! | [`pass`] | the short-lived JWT of an entry and its public keys |
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
+//! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
 //! | [`language`] | the languages of pages |
 //! | [`line_rules`] | the rules of a line: may it take or admit tickets, its state, positions |
@@ -33,6 +34,7 @@ pub mod language;
 mod limits;
 pub mod line_rules;
 pub mod liveness;
+pub mod opening;
 pub mod pass;
 pub mod policy;
 pub mod rate;
@@ -45,16 +47,23 @@ pub mod trace;
 
 pub use branding::{Branding, BrandingError, Colour};
 pub use departed::Departed;
-pub use draw::Cohort;
+pub use draw::{Cohort, DrawRecord};
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
-pub use event::{TicketEvent, TokenActivated, TokenClosed};
+pub use event::{
+    LineClosed, LineEvent, LineOpened, PublishedDraw, TicketEvent, TokenActivated, TokenClosed,
+};
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
-pub use item::{Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError};
+pub use item::{
+    Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
+};
 pub use language::Language;
 pub use limits::StoreLimits;
 pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};
 pub use liveness::LivenessPage;
+pub use opening::{
+    CohortRange, Draw, Drawn, Opening, OpeningChange, OpeningError, Order, Phase, Reveal,
+};
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};

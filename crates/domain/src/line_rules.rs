@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Departed, Item, Millis, Mode, Rank, Settings};
+use crate::{Departed, Item, Millis, Mode, Phase, Rank, Settings};
 
 /// How long a line that lost data admits no ticket, unless configured otherwise: 45 s, longer than the
 /// longest poll interval, so that all clients have reclaimed their tickets before the first admission.
@@ -31,6 +31,12 @@ pub enum LineState {
     /// Events of earlier admissions are not published yet and fill the outbox; no ticket is admitted
     /// until it drains. Kafka is unavailable or slow.
     Held,
+    /// The lobby is not open yet; joins are refused.
+    Scheduled,
+    /// Users join and hold a place; no ticket is admitted before the line opens.
+    Lobby,
+    /// The line has closed: joins are refused, and no waiting ticket is admitted.
+    Closed,
 }
 
 /// Why a user gets no ticket.
@@ -42,6 +48,10 @@ pub enum JoinRefusal {
     Disabled,
     /// The item has no stock.
     SoldOut,
+    /// The lobby is not open yet.
+    NotOpenYet,
+    /// The line has closed.
+    LineClosed,
     /// The line, or the whole store, has as many waiting tickets as allowed.
     LineFull,
     /// The store has little memory left.
@@ -79,9 +89,14 @@ pub fn quota(item: &Item, settings: &Settings) -> u32 {
 ///
 /// # Errors
 /// The reason for the refusal.
-pub fn may_join(item: &Item) -> Result<(), JoinRefusal> {
+pub fn may_join(item: &Item, now: Millis) -> Result<(), JoinRefusal> {
+    let phase = item.phase(now);
     if !item.enabled {
         Err(JoinRefusal::Disabled)
+    } else if phase == Phase::Closed {
+        Err(JoinRefusal::LineClosed)
+    } else if phase == Phase::Scheduled {
+        Err(JoinRefusal::NotOpenYet)
     } else if item.stock == 0 {
         Err(JoinRefusal::SoldOut)
     } else {
@@ -91,7 +106,8 @@ pub fn may_join(item: &Item) -> Result<(), JoinRefusal> {
 
 /// Returns whether a round of the leader may admit tickets, apart from quota, capacity and outbox.
 pub fn may_admit(item: &Item, now: Millis) -> bool {
-    may_join(item).is_ok() && !item.paused && item.recovering_until <= now
+    let serves = item.phase(now) == Phase::Open && item.enabled && item.stock > 0;
+    serves && !item.paused && item.recovering_until <= now
 }
 
 /// Returns whether the line can admit no ticket at all, apart from capacity and outbox. Absence does not
@@ -138,12 +154,19 @@ pub fn line_state(
     settings: &Settings,
     now: Millis,
 ) -> LineState {
+    let phase = item.phase(now);
     if !item.enabled {
         LineState::Disabled
+    } else if phase == Phase::Closed {
+        LineState::Closed
+    } else if phase == Phase::Scheduled {
+        LineState::Scheduled
     } else if item.stock == 0 {
         LineState::SoldOut
     } else if item.recovering_until > now {
         LineState::Recovering
+    } else if phase == Phase::Lobby {
+        LineState::Lobby
     } else if item.paused || quota(item, settings) == 0 {
         LineState::Paused
     } else if item.hold_new_until > now && front_is_above_base {
@@ -165,7 +188,7 @@ pub fn position(returning: u64, frontier: Rank, departed: &Departed, rank: Rank)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ItemId, ItemName, Policy};
+    use crate::{ItemId, ItemName, Opening, Policy};
 
     /// One row of `cases/line_rules.json`. Missing fields take the values of an open line.
     #[derive(Debug, Deserialize)]
@@ -193,6 +216,17 @@ mod tests {
         recovering_for: i64,
         hold_new_for: i64,
         held_for: i64,
+        /// Whether the line has an opening, and when its parts are.
+        opening: Option<CaseOpening>,
+    }
+
+    #[derive(Debug, Clone, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    #[derive(Default)]
+    struct CaseOpening {
+        lobby_in: i64,
+        closes_in: i64,
+        opened: bool,
     }
 
     #[derive(Debug, Default, Deserialize)]
@@ -224,6 +258,7 @@ mod tests {
                 recovering_for: 0,
                 hold_new_for: 0,
                 held_for: 0,
+                opening: None,
             }
         }
     }
@@ -239,20 +274,22 @@ mod tests {
     }
 
     fn item(case: &Case) -> Item {
+        let opening = case.item.opening.as_ref().map(|opening| Opening {
+            lobby_at: Some(at(opening.lobby_in)).filter(|at| *at > 0),
+            closes_at: Some(at(opening.closes_in)).filter(|at| *at > 0),
+            ..Opening::default()
+        });
+        let opened = case.item.opening.as_ref().is_some_and(|opening| opening.opened);
+        let (id, name) = (ItemId::parse("concert").unwrap(), ItemName::parse("Concert").unwrap());
         Item {
-            id: ItemId::parse("concert").unwrap(),
-            name: ItemName::parse("Concert").unwrap(),
-            stock: case.item.stock,
             enabled: case.item.enabled,
             paused: case.item.paused,
             recovering_until: at(case.item.recovering_for),
             hold_new_until: at(case.item.hold_new_for),
             held_until: at(case.item.held_for),
-            version: 0,
-            revision: 1,
-            created_at: None,
-            updated_at: None,
-            policy: case.policy.clone(),
+            opened_at: opened.then_some(NOW - 1),
+            policy: Policy { opening, ..case.policy.clone() },
+            ..Item::new(id, name, case.item.stock)
         }
     }
 
@@ -270,10 +307,12 @@ mod tests {
                 used_slots: case.counts.used_slots,
                 direct_admissions: case.counts.direct_admissions,
             };
-            let join = match may_join(&item) {
+            let join = match may_join(&item, NOW) {
                 Ok(()) => "ok",
                 Err(JoinRefusal::Disabled) => "disabled",
                 Err(JoinRefusal::SoldOut) => "soldOut",
+                Err(JoinRefusal::NotOpenYet) => "notOpenYet",
+                Err(JoinRefusal::LineClosed) => "lineClosed",
                 Err(other) => panic!("{name}: {other:?}"),
             };
             assert_eq!(join, expect.join, "{name}: join");

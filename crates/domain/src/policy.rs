@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Branding, BrandingError};
+use crate::{Branding, BrandingError, Opening, OpeningError};
 
 /// The policy of one line. Missing fields take their defaults; unknown fields are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +43,8 @@ pub struct Policy {
     /// Where the waiting page sends an admitted user; `{pass}` and `{token}` are filled in.
     #[schemars(length(max = 2048), extend("pattern" = ENTRY_URL_PATTERN))]
     pub entry_url: Option<String>,
+    /// When the line opens and closes; null for a line that is open from the beginning.
+    pub opening: Option<Opening>,
     /// The branding of the waiting page.
     pub page: Branding,
 }
@@ -109,6 +111,9 @@ pub enum PolicyError {
     /// Invalid branding.
     #[error(transparent)]
     Branding(#[from] BrandingError),
+    /// An invalid opening.
+    #[error(transparent)]
+    Opening(#[from] OpeningError),
 }
 
 /// What [`Policy::check`] accepts as `entryUrl`, as a regular expression.
@@ -132,6 +137,7 @@ impl Default for Policy {
             on_rejoin: OnRejoin::Keep,
             guard: Guard::Offline,
             entry_url: None,
+            opening: None,
             page: Branding::default(),
         }
     }
@@ -166,6 +172,7 @@ impl Policy {
             return Err(PolicyError::AutoWithoutRate);
         }
         self.page.check()?;
+        self.opening.as_ref().map_or(Ok(()), Opening::check)?;
         self.entry_url.as_deref().map_or(Ok(()), check_entry_url)
     }
 }

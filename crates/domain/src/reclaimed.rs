@@ -22,6 +22,11 @@ impl Reclaimed {
         self.pages.extend(from.0 / PAGE_NUMBERS..=to.0 / PAGE_NUMBERS);
     }
 
+    /// Adds one rank.
+    pub fn insert(&mut self, rank: Rank) {
+        self.insert_range(rank, rank);
+    }
+
     /// Removes a number, if it is contained.
     pub fn remove(&mut self, rank: Rank) {
         self.ranks.remove(rank.0);

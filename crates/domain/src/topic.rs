@@ -13,6 +13,10 @@ pub enum Topic {
     TokenActivated,
     /// Outbound: ended tickets.
     TokenClosed,
+    /// Outbound: lines that opened, with the draw.
+    LineOpened,
+    /// Outbound: lines that closed.
+    LineClosed,
 }
 
 /// A topic name that Kafka accepts, also with the suffix `.dlq`: 1–245 of `A-Z a-z 0-9 . _ -`.
@@ -22,7 +26,7 @@ pub struct TopicName(String);
 /// The configured names of all topics. They are distinct, dead-letter topics included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topics {
-    names: [TopicName; 4],
+    names: [TopicName; 6],
 }
 
 /// The name is not valid in Kafka.
@@ -37,8 +41,14 @@ pub struct DuplicateTopicName(pub Topic);
 
 impl Topic {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::ItemChanged, Self::OrderClosed, Self::TokenActivated, Self::TokenClosed];
+    pub const ALL: [Self; 6] = [
+        Self::ItemChanged,
+        Self::OrderClosed,
+        Self::TokenActivated,
+        Self::TokenClosed,
+        Self::LineOpened,
+        Self::LineClosed,
+    ];
 
     /// The topics that daegi consumes.
     pub const INBOUND: [Self; 2] = [Self::ItemChanged, Self::OrderClosed];
@@ -50,6 +60,8 @@ impl Topic {
             Self::OrderClosed => "order.closed",
             Self::TokenActivated => "token.activated",
             Self::TokenClosed => "token.closed",
+            Self::LineOpened => "line.opened",
+            Self::LineClosed => "line.closed",
         }
     }
 }

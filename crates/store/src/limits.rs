@@ -38,6 +38,16 @@ pub const RECLAIM_WINDOW_MS: Millis = 3_000_000;
 /// issued and lost, for any clock skew.
 pub(crate) const LOSS_GAP: u64 = 1 << 20;
 
+/// Numbers of a drawn cohort at most: 8 million. Earlier numbers are served first, by number. Only a data loss
+/// in a lobby can leave a gap that makes a cohort this large.
+pub(crate) const MAX_COHORT: u64 = 1 << 23;
+
+/// Leaves of a draw that one call reads or writes at most: 32 KiB.
+pub const LEAVES_PER_CALL: usize = 1_024;
+
+/// How long the leaves of a draw are kept: 30 days, so that users can check the draw.
+pub const LEAVES_RETENTION_MS: Millis = 30 * 24 * 3_600_000;
+
 /// Lost generations that a partition stores.
 pub(crate) const MAX_LOST_GENERATIONS: usize = 16;
 

@@ -6,7 +6,7 @@
 //! | `memory/line.rs` | the data of a line, and the operations that rules are made of |
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
-//! | `memory/{tickets,admission}.rs` | the roles whose methods are rules |
+//! | `memory/{tickets,admission,opening}.rs` | the roles whose methods are rules |
 //! | `memory/rules/` | one file per Lua script, with the same name |
 
 mod admin;
@@ -15,6 +15,7 @@ mod entry_set;
 mod generation;
 mod line;
 mod liveness;
+mod opening;
 mod outbox;
 mod queues;
 mod rules;
@@ -26,7 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::{
-    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, Millis, Policy, RECOVERY_HOLD_MS,
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, Millis, PolicyChange, RECOVERY_HOLD_MS,
     Settings, StoreLimits,
 };
 
@@ -152,7 +153,11 @@ impl ItemStore for MemoryStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
         let (mut state, partition) = (self.state(), self.partition_index(&change.id));
         self.checked_identity(&mut state, partition, now);
-        Ok(rules::items::put(&mut state.lines, change, self.run_id(), now))
+        let outcome = rules::items::put(&mut state.lines, change, self.run_id(), now);
+        if matches!(&outcome, PutOutcome::Created(item) if item.has_opening_ahead()) {
+            state.active.insert(change.id.clone());
+        }
+        Ok(outcome)
     }
 
     async fn remove_item(&self, id: &ItemId) -> Result<bool> {
@@ -188,18 +193,17 @@ impl ItemStore for MemoryStore {
     async fn set_policy(
         &self,
         id: &ItemId,
-        policy: &Policy,
+        change: &PolicyChange,
         revision: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
-        Ok(match self.state().line_mut(id) {
-            None => PolicyUpdateOutcome::NotFound,
-            Some(line) if line.item.revision != revision => PolicyUpdateOutcome::Conflict,
-            Some(line) => {
-                line.item.policy = policy.clone();
-                PolicyUpdateOutcome::Changed(line.bump_revision(now).into())
-            }
-        })
+        let mut state = self.state();
+        let Some(line) = state.line_mut(id) else { return Ok(PolicyUpdateOutcome::NotFound) };
+        let outcome = rules::set_policy::set_policy(line, change, revision, now);
+        if line.item.has_opening_ahead() {
+            state.active.insert(id.clone());
+        }
+        Ok(outcome)
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {

@@ -25,6 +25,7 @@ mod items;
 mod keys;
 mod lock;
 mod memory_usage;
+mod opening;
 mod outbox;
 mod replay;
 mod reply;
@@ -43,6 +44,7 @@ use daegi_domain::{ItemId, Millis, RECOVERY_HOLD_MS, Settings, StoreLimits};
 use futures_util::future::try_join_all;
 use tokio::sync::Semaphore;
 
+use self::admission::CohortPosition;
 use self::capacity::Capacity;
 use self::client::{RedisClient, RedisUrl};
 use self::keys::{LineKeys, PartitionKeys};
@@ -71,6 +73,8 @@ pub struct RedisStore {
     /// script that needs more returns how many and changes nothing; see
     /// [`RedisStore::with_liveness_window`].
     windows: Mutex<HashMap<(ItemId, WindowKind), u32>>,
+    /// How far drawn cohorts were served.
+    cohorts: Mutex<HashMap<ItemId, CohortPosition>>,
     /// Whether new tickets are accepted.
     capacity: Capacity,
     /// Permits for batches of items; see `redis/items.rs`.
@@ -123,6 +127,7 @@ impl RedisStore {
             recovery_hold: RECOVERY_HOLD_MS,
             leave_limit: LeaveLimit::default(),
             windows: Mutex::new(HashMap::new()),
+            cohorts: Mutex::new(HashMap::new()),
             capacity: Capacity::new(limits),
             item_batches: Semaphore::new(items::MAX_ITEM_BATCHES),
             generations: Vec::new(),

@@ -6,6 +6,7 @@
 mod admin;
 mod admission;
 mod item;
+mod opening;
 mod outbox;
 mod replay;
 mod ticket;
@@ -19,6 +20,7 @@ use futures_util::future::try_join_all;
 pub use self::admin::AdminStore;
 pub use self::admission::AdmissionStore;
 pub use self::item::ItemStore;
+pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
 pub use self::replay::ReplayStore;
 pub use self::ticket::TicketStore;
@@ -30,7 +32,7 @@ pub type SharedStore = Arc<dyn Store>;
 /// A store with all roles.
 #[async_trait]
 pub trait Store:
-    ItemStore + ReplayStore + TicketStore + AdmissionStore + OutboxStore + AdminStore
+    ItemStore + ReplayStore + TicketStore + AdmissionStore + OpeningStore + OutboxStore + AdminStore
 {
     /// Returns how many partitions the store has.
     fn partitions(&self) -> u16;

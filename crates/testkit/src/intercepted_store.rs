@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    EndReason, Item, ItemChange, ItemId, ItemUpdate, LivenessPage, Millis, Number, Policy,
-    Settings, Ticket, UserId,
+    CohortRange, Drawn, EndReason, Item, ItemChange, ItemId, ItemUpdate, LivenessPage, Millis,
+    Number, PolicyChange, Settings, Ticket, UserId,
 };
 use daegi_store::{
     AdminStore, Admission, AdmissionStore, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry,
     HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LineCounts, LineSnapshot,
-    LockBackend, MemoryStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome, PutOutcome,
-    ReplayState, ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
+    LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome,
+    PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -82,11 +82,11 @@ impl<G: StoreInterceptor> ItemStore for InterceptedStore<G> {
     async fn set_policy(
         &self,
         id: &ItemId,
-        policy: &Policy,
+        change: &PolicyChange,
         rev: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
-        intercept!(self.set_policy(id, policy, rev, now))
+        intercept!(self.set_policy(id, change, rev, now))
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
@@ -196,6 +196,55 @@ impl<G: StoreInterceptor> AdmissionStore for InterceptedStore<G> {
 
     async fn sweep(&self, epoch: Epoch, id: &ItemId, from: Number, now: Millis) -> Result<Sweep> {
         intercept!(self.sweep(epoch, id, from, now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> OpeningStore for InterceptedStore<G> {
+    async fn freeze_cohort(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        now: Millis,
+    ) -> Result<Option<CohortRange>> {
+        intercept!(self.freeze_cohort(epoch, id, now))
+    }
+
+    async fn open_line(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        drawn: Option<Drawn>,
+        now: Millis,
+    ) -> Result<bool> {
+        intercept!(self.open_line(epoch, id, drawn, now))
+    }
+
+    async fn close_line(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<bool> {
+        intercept!(self.close_line(epoch, id, now))
+    }
+
+    async fn waiting_from(
+        &self,
+        id: &ItemId,
+        from: Number,
+        limit: u32,
+    ) -> Result<Vec<(UserId, Number)>> {
+        intercept!(self.waiting_from(id, from, limit))
+    }
+
+    async fn put_leaves(
+        &self,
+        id: &ItemId,
+        root: &[u8; 32],
+        first: u64,
+        leaves: &[[u8; 32]],
+    ) -> Result<()> {
+        intercept!(self.put_leaves(id, root, first, leaves))
+    }
+
+    async fn leaves(&self, id: &ItemId, root: &[u8; 32], first: u64) -> Result<Vec<[u8; 32]>> {
+        intercept!(self.leaves(id, root, first))
     }
 }
 

@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, VecDeque};
 use daegi_domain::line_rules::{self, Occupancy};
 use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
-    Departed, EndReason, Item, LogPosition, Millis, Number, Rank, Rate, Reclaimed, Settings,
-    TicketEvent, UserId,
+    CohortRange, Departed, EndReason, Item, LogPosition, Millis, Number, Rank, Rate, Reclaimed,
+    Settings, TicketEvent, UserId,
 };
 
 use super::entry_set::{Entry, EntrySet};
@@ -38,6 +38,10 @@ pub(super) struct Line {
     pub(super) returning: RankQueue,
     pub(super) missed: DeadlineQueue<Missed>,
     pub(super) entered: EntrySet,
+    /// How many ranks of the drawn cohort were served or skipped.
+    pub(super) served_ranks: u64,
+    /// The leaves of the Merkle tree of each cohort, by its root.
+    pub(super) draw_leaves: BTreeMap<[u8; 32], Vec<[u8; 32]>>,
     /// Direct admissions since the leader's last round.
     pub(super) direct_admissions: u32,
     /// Whether the leader's last round found that the line can admit no ticket.
@@ -67,9 +71,9 @@ pub(super) struct Line {
 /// A change in the middle of a line, which pods read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Change {
-    Departed(Rank),
-    /// All ranks of this range wait, although they are at or below the base.
-    Reclaimed(Rank, Rank),
+    Departed(Number),
+    /// All numbers of this range wait, although they are at or below the base.
+    Reclaimed(Number, Number),
 }
 
 /// A ticket that missed its turn.
@@ -99,6 +103,8 @@ impl Line {
             returning: RankQueue::default(),
             missed: DeadlineQueue::default(),
             entered: EntrySet::default(),
+            served_ranks: 0,
+            draw_leaves: BTreeMap::new(),
             direct_admissions: 0,
             stopped: false,
             servable_since: 0,
@@ -124,14 +130,39 @@ impl Line {
         self.item.clone()
     }
 
-    /// Returns the lowest waiting rank, or one past the tail.
-    pub(super) fn front(&self) -> Rank {
-        self.waiting.first_from(Rank(0)).unwrap_or(self.tail.rank().next())
+    /// Returns the cohort of the line while it has ranks that were not served.
+    pub(super) fn unserved_cohort(&self) -> Option<CohortRange> {
+        let cohort = self.item.draw.as_ref()?.cohort?;
+        (self.served_ranks < cohort.size).then_some(cohort)
     }
 
-    /// Returns the lowest waiting rank above the base, or one past the tail.
+    /// Returns the lowest rank that may wait, or one past the tail. In a drawn cohort this is the rank
+    /// that is served next, even if its ticket departed.
+    pub(super) fn front(&self) -> Rank {
+        self.first_rank_from(Rank(0))
+    }
+
+    /// Returns the same as [`Line::front`] for the ranks above the base.
     pub(super) fn frontier(&self) -> Rank {
-        self.waiting.first_from(self.base.rank().next()).unwrap_or(self.tail.rank().next())
+        self.first_rank_from(self.base.rank().next())
+    }
+
+    fn first_rank_from(&self, rank: Rank) -> Rank {
+        let first = self.waiting.first_from(rank).unwrap_or(self.tail.rank().next());
+        let drawn = self.item.drawn_cohort().and_then(|_| self.unserved_cohort());
+        match drawn.filter(|cohort| cohort.first.rank() >= rank && first >= cohort.first.rank()) {
+            Some(cohort) => Rank(cohort.first.0 + self.served_ranks),
+            None => first,
+        }
+    }
+
+    /// Returns the position of a waiting ticket, or `None` while it is not drawn. The position of a
+    /// ticket of a drawn cohort is `None`, too: pods compute it, because no script can.
+    pub(super) fn known_position(&self, number: Number, now: Millis) -> Option<u64> {
+        let cohort = self.item.draw.as_ref().and_then(|draw| draw.cohort);
+        let is_drawn = cohort.is_some_and(|cohort| cohort.contains(number));
+        let is_known = !is_drawn && !self.item.is_draw_undecided(now);
+        is_known.then(|| self.position(self.waiting.rank_of(number)))
     }
 
     /// Returns the position of a waiting rank.
@@ -146,17 +177,31 @@ impl Line {
 
     /// Returns whether a waiting ticket may be admitted.
     pub(super) fn has_admissible(&self, now: Millis) -> bool {
-        let is_held = line_rules::holds_rank(&self.item, self.front(), self.base.rank(), now);
-        self.waiting.len() > 0 && !is_held
+        let first = self.waiting.first_from(Rank(0));
+        first.is_some_and(|first| !self.holds(first, now))
+    }
+
+    fn holds(&self, rank: Rank, now: Millis) -> bool {
+        line_rules::holds_rank(&self.item, rank, self.base.rank(), now)
     }
 
     /// Removes and returns the waiting ticket that is served next, if it may be admitted.
     pub(super) fn pop_admissible(&mut self, now: Millis) -> Option<(UserId, Number)> {
+        if let Some(cohort) = self.unserved_cohort()
+            && !self.waiting.has_drawn()
+            && self.waiting.first_from(Rank(0)).is_none_or(|first| first > cohort.last().rank())
+            && !self.holds(cohort.first.rank(), now)
+        {
+            self.served_ranks = cohort.size;
+        }
         if !self.has_admissible(now) {
             return None;
         }
         let (user, number) = self.waiting.pop()?;
-        self.log_departure_below_base(number.rank());
+        if let Some(cohort) = self.unserved_cohort().filter(|cohort| cohort.contains(number)) {
+            self.served_ranks = self.waiting.rank_of(number).0 - cohort.first.0 + 1;
+        }
+        self.log_departure_below_base(number);
         Some((user, number))
     }
 
@@ -266,11 +311,13 @@ impl Line {
         let Some(number) = self.waiting.remove(user) else {
             return;
         };
-        let rank = number.rank();
-        self.log_departure_below_base(rank);
-        if rank > self.base.rank() && self.front() < rank {
-            self.changes.push_back(Change::Departed(rank));
-            self.departed.insert(rank);
+        self.log_departure_below_base(number);
+        let precedes = |first: Number| first < number;
+        let is_in_the_middle = self.unserved_cohort().is_some()
+            || self.waiting.first_number_from(Number(0)).is_some_and(precedes);
+        if number > self.base && is_in_the_middle {
+            self.changes.push_back(Change::Departed(number));
+            self.departed.insert(self.waiting.rank_of(number));
         }
     }
 
@@ -293,18 +340,20 @@ impl Line {
         self.missed.get(user).filter(|missed| missed.number == number)
     }
 
-    /// Logs a rank at or below the base that stopped waiting, even at the front. A lower rank may
+    /// Logs a number at or below the base that stopped waiting, even at the front. A lower rank may
     /// still be reclaimed, so pods cannot derive this departure from the front.
-    fn log_departure_below_base(&mut self, rank: Rank) {
-        if rank <= self.base.rank() {
-            self.reclaimed.remove(rank);
-            self.changes.push_back(Change::Departed(rank));
+    fn log_departure_below_base(&mut self, number: Number) {
+        if number <= self.base {
+            self.reclaimed.remove(self.waiting.rank_of(number));
+            self.changes.push_back(Change::Departed(number));
         }
     }
 
-    /// Removes changes that the front has passed, at most `limit`, oldest first.
+    /// Removes changes that the front has passed, at most `limit`, oldest first. While ranks of a cohort
+    /// are not served, any of its numbers may still matter.
     pub(super) fn prune_changes(&mut self, limit: usize) {
-        let front = self.front();
+        let front = self.front().number();
+        let limit = if self.unserved_cohort().is_some() { 0 } else { limit };
         for _ in 0..limit {
             match self.changes.front() {
                 Some(Change::Departed(last) | Change::Reclaimed(_, last)) if *last < front => {
@@ -366,6 +415,8 @@ impl Line {
         (self.item.recovering_until, self.item.hold_new_until) = (0, 0);
         self.liveness.clear_slice_starts();
         self.valid_from = self.tail.next();
+        let cohort = self.item.draw.as_ref().and_then(|draw| draw.cohort);
+        self.served_ranks = cohort.map_or(0, |cohort| cohort.size);
     }
 
     /// Opens the line again after its item was removed.
@@ -383,6 +434,7 @@ impl Line {
         self.departed = Departed::new(self.base.rank());
         self.removed = false;
         (self.stopped, self.servable_since) = (false, 0);
+        (self.served_ranks, self.draw_leaves) = (0, BTreeMap::new());
     }
 
     /// Returns whether the line needs the leader.
@@ -390,6 +442,7 @@ impl Line {
         self.in_line() + self.entered.len() > 0
             || self.direct_admissions > 0
             || !self.changes.is_empty()
+            || (!self.removed && self.item.has_opening_ahead())
     }
 
     pub(super) fn counts(&self) -> LineCounts {
@@ -416,7 +469,7 @@ impl Line {
         let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
         for change in page {
             match *change {
-                Change::Departed(rank) => departed.push(rank),
+                Change::Departed(number) => departed.push(number),
                 Change::Reclaimed(first, last) => reclaimed.push((first, last)),
             }
         }

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use daegi_domain::{ItemId, TicketEvent};
+use daegi_domain::{ItemId, LineEvent, TicketEvent};
 
 use crate::types::{Epoch, OutboxBatch};
 
@@ -17,6 +17,7 @@ pub(super) struct Outbox {
 pub(super) struct PendingEvents {
     pub(super) ended: Vec<TicketEvent>,
     pub(super) admitted: Vec<TicketEvent>,
+    pub(super) line: Option<LineEvent>,
     /// The leader's term; `None` for a step of a user or an order service.
     pub(super) epoch: Option<Epoch>,
 }
@@ -36,12 +37,18 @@ impl Outbox {
 
     pub(super) fn append(&mut self, item: &ItemId, events: PendingEvents) {
         let epoch = events.epoch;
+        let mut push = |events: Vec<TicketEvent>, line: Option<LineEvent>| {
+            self.last_id += 1;
+            let id = self.last_id.to_string();
+            self.batches.push_back(OutboxBatch { id, item: item.clone(), epoch, events, line });
+        };
         for events in [events.ended, events.admitted] {
             if !events.is_empty() {
-                self.last_id += 1;
-                let id = self.last_id.to_string();
-                self.batches.push_back(OutboxBatch { id, item: item.clone(), epoch, events });
+                push(events, None);
             }
+        }
+        if let Some(line) = events.line {
+            push(Vec::new(), Some(line));
         }
     }
 
@@ -63,7 +70,7 @@ impl Outbox {
     }
 
     pub(super) fn events(&self) -> u64 {
-        self.batches.iter().map(|batch| batch.events.len() as u64).sum()
+        self.batches.iter().map(|batch| batch.len() as u64).sum()
     }
 }
 

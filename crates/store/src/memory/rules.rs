@@ -1,11 +1,15 @@
 //! One file per Lua script, with the same name: the specification of the Redis store.
 
 pub(super) mod admit;
+pub(super) mod close_line;
 pub(super) mod end_ticket;
 pub(super) mod expire;
+pub(super) mod freeze_cohort;
 pub(super) mod items;
 pub(super) mod join;
+pub(super) mod open_line;
 pub(super) mod reclaim;
 pub(super) mod resolve;
 pub(super) mod restore_entry;
+pub(super) mod set_policy;
 pub(super) mod sweep;

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use daegi_domain::{Branding, Guard, Item, ItemId, ItemName, Mode, OnRejoin, Policy};
+use daegi_domain::{
+    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemId, ItemName, Millis, Mode, Number,
+    OnRejoin, Opening, Policy, Reveal,
+};
 
 use crate::{Error, Result};
 
@@ -15,7 +18,7 @@ pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Returns the fields of a policy, named as in its JSON.
+/// Returns the fields of a policy, named as in its JSON, those of its opening last.
 pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
     let mode = match policy.mode {
         Mode::Always => "always",
@@ -29,7 +32,7 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         Guard::Offline => "offline",
         Guard::Online => "online",
     };
-    vec![
+    let mut fields = vec![
         ("mode", mode.to_owned()),
         ("tokensPerTick", optional(policy.tokens_per_tick)),
         ("maxActive", optional(policy.max_active)),
@@ -42,7 +45,73 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("guard", guard.to_owned()),
         ("entryUrl", optional(policy.entry_url.as_ref())),
         ("page", page(&policy.page)),
+    ];
+    fields.extend(opening(policy.opening.as_ref()));
+    fields
+}
+
+/// Returns the fields of an opening: its JSON, and its times in Unix milliseconds for the scripts.
+pub(super) fn opening(opening: Option<&Opening>) -> [(&'static str, String); 4] {
+    let json = opening.and_then(|opening| serde_json::to_string(opening).ok()).unwrap_or_default();
+    let time = |time: fn(&Opening) -> Option<Millis>| optional(opening.and_then(time));
+    [
+        ("opening", json),
+        ("opensAt", time(|opening| opening.opens_at)),
+        ("lobbyAt", time(|opening| opening.lobby_at)),
+        ("closesAt", time(|opening| opening.closes_at)),
     ]
+}
+
+/// Returns the fields of a line whose opening is still ahead.
+pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 9] {
+    let reveal = reveal.map(|reveal| hex::encode(reveal.0)).unwrap_or_default();
+    let empty = String::new;
+    [
+        ("openedAt", empty()),
+        ("closedAt", empty()),
+        ("reveal", reveal),
+        ("cohortFirst", empty()),
+        ("cohortSize", empty()),
+        ("cohortServed", "0".to_owned()),
+        ("drawRoot", empty()),
+        ("drawBeacon", empty()),
+        ("drawSeed", empty()),
+    ]
+}
+
+/// Reads the opening. An item of a release without this field has none.
+fn read_opening(hash: &Hash) -> Result<Option<Opening>> {
+    let Some(json) = hash.get("opening").filter(|json| !json.is_empty()) else { return Ok(None) };
+    serde_json::from_str(json)
+        .map(Some)
+        .map_err(|error| Error::corrupt(format!("an item whose opening cannot be read: {error}")))
+}
+
+/// Reads the draw of an opening with the order `draw`.
+fn read_draw(hash: &Hash) -> Result<Option<Draw>> {
+    let Some(reveal) = hash_of(hash, "reveal")? else { return Ok(None) };
+    let cohort = maybe(hash, "cohortFirst")?.zip(maybe(hash, "cohortSize")?);
+    let result = hash_of(hash, "drawRoot")?.zip(hash_of(hash, "drawSeed")?);
+    let beacon = hash_of(hash, "drawBeacon")?;
+    Ok(Some(Draw {
+        reveal: Reveal(reveal),
+        cohort: cohort.map(|(first, size)| CohortRange { first: Number(first), size }),
+        drawn: result.map(|(root, seed)| Drawn { root, beacon, seed }),
+    }))
+}
+
+/// Reads a field of 32 bytes as hexadecimal text that may be missing.
+fn hash_of(hash: &Hash, field: &str) -> Result<Option<[u8; 32]>> {
+    let text = hash.get(field).filter(|text| !text.is_empty());
+    text.map(|text| bytes_32(text)).transpose()
+}
+
+/// Reads 32 bytes of hexadecimal text.
+pub(super) fn bytes_32(text: &str) -> Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    hex::decode_to_slice(text, &mut bytes)
+        .map_err(|_| Error::corrupt(format!("{text:?} is not a hash of 32 bytes")))?;
+    Ok(bytes)
 }
 
 /// Writes the branding as one JSON field, because scripts do not read it. Empty text is the default.
@@ -75,6 +144,9 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         recovering_until: maybe(&hash, "recoveringUntil")?.unwrap_or(0),
         hold_new_until: maybe(&hash, "behindUntil")?.unwrap_or(0),
         held_until: maybe(&hash, "heldUntil")?.unwrap_or(0),
+        opened_at: maybe(&hash, "openedAt")?,
+        closed_at: maybe(&hash, "closedAt")?,
+        draw: read_draw(&hash)?,
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
         created_at: maybe(&hash, "createdAt")?,
@@ -98,6 +170,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
                 _ => Guard::Offline,
             },
             entry_url: maybe(&hash, "entryUrl")?,
+            opening: read_opening(&hash)?,
             page: read_page(&hash)?,
         },
     }))

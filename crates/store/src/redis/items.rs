@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use ::redis::Value;
 use async_trait::async_trait;
 use daegi_domain::{
-    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Number, Policy,
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Number,
+    OpeningChange, Policy, PolicyChange,
 };
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -67,13 +68,18 @@ impl ItemStore for RedisStore {
     async fn set_policy(
         &self,
         id: &ItemId,
-        policy: &Policy,
+        change: &PolicyChange,
         revision: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
         let mut script = self.line_script(id, |scripts| &scripts.set_policy);
-        script.arg(revision).arg(now);
-        item_hash::policy(policy).iter().for_each(|(field, value)| {
+        let replaces = change.opening == OpeningChange::Replaced;
+        script.arg(revision).arg(now).arg(if replaces { "1" } else { "" });
+        let mut fields = item_hash::policy(&change.policy);
+        if replaces {
+            fields.extend(item_hash::new_draw(change.reveal));
+        }
+        fields.iter().for_each(|(field, value)| {
             script.arg(*field).arg(value);
         });
         reply::policy_update(id, self.run(script).await?)
@@ -176,9 +182,10 @@ impl RedisStore {
     ) -> ScriptInvocation<'static> {
         let mut script = scripts().put_items.invocation();
         let keys = PartitionKeys::new(partition);
-        script.key(keys.items).key(keys.generation);
+        script.key(keys.items).key(keys.active).key(keys.generation);
         script.arg(u8::from(return_items)).arg(now);
         script.arg(self.generation_of(partition)).arg(generation::new_id());
+        script.arg(2 * item_hash::opening(None).len());
         push_policy(&mut script, Some(&Policy::default()));
         for (change, position) in changes {
             script.key(self.keys(&change.id).item);

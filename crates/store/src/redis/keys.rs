@@ -105,6 +105,17 @@ impl LineKeys {
         })
     }
 
+    /// ZSET user → number: the waiting tickets.
+    pub(super) fn waiting(&self) -> String {
+        format!("{}waiting", self.prefix)
+    }
+
+    /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a
+    /// leader that lost its term do not overwrite others. Has a TTL.
+    pub(super) fn leaves(&self, root: &[u8; 32]) -> String {
+        format!("{}draw:{}", self.prefix, hex::encode(&root[..16]))
+    }
+
     /// HASH page → bits: the numbers seen during one slice of time. Has a TTL.
     pub(super) fn slice(&self, slice: u64) -> String {
         format!("{}seen:{slice}", self.prefix)

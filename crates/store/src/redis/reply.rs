@@ -11,11 +11,11 @@ use ::redis::{FromRedisValue, Value, from_redis_value};
 use daegi_domain::ItemId;
 
 pub(super) use self::admin::heartbeats;
-pub(super) use self::admission::{admission, expiry, sweep};
+pub(super) use self::admission::{AdmitReply, admission, expiry, sweep};
 pub(super) use self::item::{item_update, policy_update, put, replay_state};
 pub(super) use self::line::{counts, snapshot};
 pub(super) use self::outbox::outbox;
-pub(super) use self::ticket::{end_outcome, join_outcomes, refusal_tag, ticket_states};
+pub(super) use self::ticket::{end_outcome, join_outcomes, refusal_tag, ticket_states, tickets};
 use crate::{Error, Result};
 
 fn decode<T: FromRedisValue>(value: Value) -> Result<T> {

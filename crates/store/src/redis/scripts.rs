@@ -17,7 +17,7 @@ use super::keys::LINE_KEYS;
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 16] {
+fn constants() -> [(&'static str, u64); 17] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
@@ -29,6 +29,7 @@ fn constants() -> [(&'static str, u64); 16] {
         ("ENDED_RETENTION_MS", limits::ENDED_RETENTION_MS),
         ("WAITING_END_RETENTION_MS", limits::WAITING_END_RETENTION_MS),
         ("HELD_MS", limits::HELD_MS),
+        ("MAX_COHORT", limits::MAX_COHORT),
         ("ENTRY_GROUP", u64::from(limits::MAX_USERS_PER_CALL)),
         ("SLICE_MS", SLICE_MS),
         ("PAGE_NUMBERS", PAGE_NUMBERS),
@@ -102,10 +103,10 @@ macro_rules! registry {
 
 registry! {
     // Items.
-    put_items [generation] (ITEMS, GENERATION, item_keys..)
-        (answer_items, now: int, generation, new_id, default_words: int, words..);
+    put_items [generation] (ITEMS, ACTIVE, GENERATION, item_keys..)
+        (answer_items, now: int, generation, new_id, opening_words: int, default_words: int, words..);
     remove_item [item] line (id, version, base, offset, read_at);
-    set_policy [item] line (revision, now, fields..);
+    set_policy [item opening_ahead] line (revision, now, replaces_opening, fields..);
     set_paused [item] line (paused, now);
     reset [item] line (now);
     purge [] line (id);
@@ -114,27 +115,32 @@ registry! {
     begin_replay [] (REPLAYS) (log);
     complete_replay [] (REPLAYS) (log);
     // Tickets.
-    join [generation item tickets liveness returning outbox admission recovery] line
+    join [generation item opening tickets liveness returning outbox admission recovery] line
         (now: int, pod_quota, recovery_hold: int, store_refusal, max_waiting: int, leave_cost: int,
          leave_window: int, users..);
-    resolve [generation item tickets liveness returning outbox recovery] line
+    resolve [generation item opening tickets liveness returning outbox recovery] line
         (now: int, recovery_hold: int, generation, new_id, tickets..);
-    restore_entry [generation item tickets outbox recovery] line
+    restore_entry [generation item opening tickets outbox recovery] line
         (now: int, recovery_hold: int, user, number: int, admitted_at: int, expires_at: int, generation, new_id);
-    end_ticket [generation item tickets outbox recovery] line
+    end_ticket [generation item opening tickets outbox recovery] line
         (now: int, user, number: int, reason, which, recovery_hold: int, generation, new_id, leave_cost: int,
          leave_window: int);
-    note_ended [generation item tickets outbox recovery] line (now: int, ended_tickets..);
+    note_ended [generation item opening tickets outbox recovery] line (now: int, ended_tickets..);
     mark_seen [item liveness] line (pages..);
     snapshot [tickets] line (base, read: int, max_changes: int);
     counts [item tickets] line ();
     // The leader's rounds.
-    admit [fence item tickets liveness outbox admission] line
-        (epoch, quota: int, max_admissions: int, now: int, max_users: int, first_slice: int, min_interval: int);
-    expire [generation fence item tickets outbox recovery] line
+    admit [fence item opening tickets liveness outbox admission] line
+        (epoch, quota: int, max_admissions: int, now: int, max_users: int, first_slice: int, min_interval: int,
+         seed, rank_from: int, ranked..);
+    expire [generation fence item opening opening_ahead tickets outbox recovery] line
         (epoch, now: int, max_users: int, id, recovery_hold: int);
-    sweep [fence item tickets liveness outbox admission] line
+    sweep [fence item opening tickets liveness outbox admission] line
         (epoch, now: int, cursor, max_users: int, first_slice: int);
+    // Openings.
+    freeze_cohort [generation fence item opening opening_steps tickets outbox recovery] line (epoch, now: int);
+    open_line [fence item opening opening_steps] line (epoch, now: int, root, beacon, seed);
+    close_line [fence item opening opening_steps] line (epoch, now: int);
     outbox_ack [] (OUTBOX, OUTBOX_EVENTS, OUTBOX_ADMISSIONS) (batches..);
     // Settings and partitions.
     init_settings [settings] (SETTINGS) (partitions, token_count_to_move, tick_ms);

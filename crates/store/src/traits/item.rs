@@ -1,7 +1,7 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use daegi_domain::{Item, ItemChange, ItemId, ItemUpdate, Millis, Policy};
+use daegi_domain::{Item, ItemChange, ItemId, ItemUpdate, Millis, PolicyChange};
 
 use crate::Result;
 use crate::types::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome};
@@ -38,11 +38,12 @@ pub trait ItemStore: Debug + Send + Sync + 'static {
         Ok(self.items().await?.into_iter().map(|item| item.id).collect())
     }
 
-    /// Replaces the policy of an item whose revision is still `revision`.
+    /// Replaces the policy of an item whose revision is still `revision`. Another opening is refused while
+    /// tickets are in the line.
     async fn set_policy(
         &self,
         id: &ItemId,
-        policy: &Policy,
+        change: &PolicyChange,
         revision: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome>;

@@ -19,6 +19,17 @@ pub struct Admission {
     pub outbox_full: bool,
 }
 
+impl Admission {
+    /// Adds the result of a further script call of the same `admit`.
+    pub(crate) fn add(&mut self, next: Self) {
+        *self = Self {
+            admitted: self.admitted + next.admitted,
+            missed: self.missed + next.missed,
+            ..next
+        };
+    }
+}
+
 /// The result of one call of `expire`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Expiry {

@@ -44,6 +44,8 @@ pub enum PolicyUpdateOutcome {
     Changed(Box<Item>),
     /// The item was changed meanwhile: read it again.
     Conflict,
+    /// Tickets are in the line, so that the opening cannot be replaced.
+    LineNotEmpty,
     /// There is no such item.
     NotFound,
 }

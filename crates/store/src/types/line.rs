@@ -1,3 +1,4 @@
+use daegi_domain::draw::Cohort;
 use daegi_domain::{EndReason, Item, ItemId, Number, Rank, Rate};
 
 /// How far a pod has read the changes in the middle of a line.
@@ -19,9 +20,9 @@ pub struct LineSnapshot {
     pub base: Number,
     /// Numbers below this one belong to the line before a restart.
     pub valid_from: Number,
-    /// The lowest waiting rank; one past the tail if none waits.
+    /// The lowest rank that may wait; one past the tail if none waits. Every rank below it does not wait.
     pub front: Rank,
-    /// The lowest waiting rank above the base; one past the tail if none waits.
+    /// The same above the base.
     pub frontier: Rank,
     /// The last number issued.
     pub tail: Number,
@@ -35,11 +36,11 @@ pub struct LineSnapshot {
     pub ended: u64,
     /// How fast the line moves.
     pub rate: Rate,
-    /// Ranks that departed since the cursor.
-    pub departed: Vec<Rank>,
-    /// Ranges of waiting ranks at or below the base, since the cursor. Ranks that are in `departed`, too,
+    /// Numbers that departed since the cursor.
+    pub departed: Vec<Number>,
+    /// Ranges of waiting numbers at or below the base, since the cursor. Numbers that are in `departed`, too,
     /// departed later.
-    pub reclaimed: Vec<(Rank, Rank)>,
+    pub reclaimed: Vec<(Number, Number)>,
     /// The cursor for the next call.
     pub cursor: ChangeCursor,
     /// Whether more changes must be read before this snapshot is exact.
@@ -47,6 +48,13 @@ pub struct LineSnapshot {
 }
 
 impl LineSnapshot {
+    /// Returns the drawn cohort, whose tickets are served by rank.
+    #[must_use]
+    pub fn cohort(&self) -> Option<Cohort> {
+        let (range, drawn) = self.item.drawn_cohort()?;
+        Some(Cohort::new(range.first, range.size, drawn.seed))
+    }
+
     /// Whether no number at or below the line's base waits.
     #[must_use]
     pub fn front_is_above_base(&self) -> bool {

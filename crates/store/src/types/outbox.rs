@@ -1,4 +1,4 @@
-use daegi_domain::{ItemId, TicketEvent};
+use daegi_domain::{ItemId, LineEvent, TicketEvent};
 
 use super::Epoch;
 
@@ -11,6 +11,22 @@ pub struct OutboxBatch {
     pub item: ItemId,
     /// The term of a leader's step; `None` for steps of users and order services.
     pub epoch: Option<Epoch>,
-    /// The events.
+    /// The events of tickets.
     pub events: Vec<TicketEvent>,
+    /// The event of the line itself. Such a batch has no events of tickets.
+    pub line: Option<LineEvent>,
+}
+
+impl OutboxBatch {
+    /// Returns how many events the batch holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.events.len() + usize::from(self.line.is_some())
+    }
+
+    /// Returns whether the batch holds no event, which no step writes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }

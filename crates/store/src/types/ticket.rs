@@ -23,8 +23,9 @@ pub enum JoinOutcome {
 pub enum LiveState {
     /// In the line.
     Waiting {
-        /// How many tickets are served before it, plus one.
-        position: u64,
+        /// How many tickets are served before it, plus one. `None` before the draw of a lobby, and for
+        /// tickets of a drawn cohort: pods compute those positions from a snapshot.
+        position: Option<u64>,
     },
     /// In the entry set.
     Entered {

@@ -106,7 +106,7 @@ async fn a_user_who_is_admitted_again_for_less_time_expires_earlier_and_once() {
         complete(&store, &id, &kim, numbers[0], START).await;
         let brief = Policy { mode: Mode::Auto, pass_ttl_seconds: 60, ..Policy::default() };
         let revision = store.item(&id).await.unwrap().unwrap().revision;
-        store.set_policy(&id, &brief, revision, START).await.unwrap();
+        store.set_policy(&id, &brief.clone().into(), revision, START).await.unwrap();
         enter(&store, &id, std::slice::from_ref(&kim), START).await;
         assert_eq!(expire_all(&store, epoch, &id, END).await, 2, "{name}");
         assert_eq!(expire_all(&store, epoch, &id, END).await, 0, "{name}");

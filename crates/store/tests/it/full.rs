@@ -110,7 +110,7 @@ async fn a_full_redis_refuses_only_new_tickets() {
     store.mark_seen(&concert, &LivenessPage::of([fourth.next()]), START).await.unwrap();
     let fifth = (user("user-4"), number(&store, "user-4").await);
     let state = store.resolve(&tickets_of(&concert, &[fifth]), START).await.unwrap();
-    assert_eq!(state, [TicketState::Live(LiveState::Waiting { position: 1 })]);
+    assert_eq!(state, [TicketState::Live(LiveState::Waiting { position: Some(1) })]);
     let later = START + 700_000;
     assert_eq!(store.expire(epoch, &concert, later).await.unwrap().expired, 2);
     assert!(store.sweep(epoch, &concert, Number(0), later).await.unwrap().abandoned > 0);
@@ -121,7 +121,12 @@ async fn a_full_redis_refuses_only_new_tickets() {
     assert!(!store.set_paused(&concert, false, later).await.unwrap().unwrap().paused);
     let revision = store.item(&concert).await.unwrap().unwrap().revision;
     store
-        .set_policy(&concert, &Policy { max_active: Some(7), ..Policy::default() }, revision, later)
+        .set_policy(
+            &concert,
+            &Policy { max_active: Some(7), ..Policy::default() }.into(),
+            revision,
+            later,
+        )
         .await
         .unwrap();
     assert_eq!(store.item(&concert).await.unwrap().unwrap().policy.max_active, Some(7));
@@ -159,7 +164,7 @@ async fn admissions_and_returns_continue_on_a_full_redis() {
     assert_eq!((admission.admitted, admission.missed > 0), (0, true));
     let back =
         store.resolve(&tickets_of(&concert, &[(user("user-0"), first)]), later).await.unwrap();
-    assert_eq!(back, [TicketState::Live(LiveState::Waiting { position: 1 })]);
+    assert_eq!(back, [TicketState::Live(LiveState::Waiting { position: Some(1) })]);
     let admission = store.admit(epoch, &concert, 1, 0, 1000, later + 1).await.unwrap();
     assert_eq!(admission.admitted, 1);
 }
@@ -186,9 +191,11 @@ async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused
     .await;
     let joined = join().await;
     let positions = [&joined[0], &joined[2]].map(|joined| match joined {
-        JoinOutcome::Ticket { state: LiveState::Waiting { position }, is_new: false, .. } => {
-            *position
-        }
+        JoinOutcome::Ticket {
+            state: LiveState::Waiting { position: Some(position) },
+            is_new: false,
+            ..
+        } => *position,
         other => panic!("{other:?}"),
     });
     assert_eq!(positions, [2, 1]);

@@ -240,6 +240,6 @@ async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
         assert_eq!(store.expire(epoch, &id, now).await.unwrap().abandoned, 0, "{name}");
         let state =
             store.resolve(&tickets_of(&id, &[(user("kim"), number)]), now).await.unwrap()[0];
-        assert_eq!(state, TicketState::Live(LiveState::Waiting { position: 1 }), "{name}");
+        assert_eq!(state, TicketState::Live(LiveState::Waiting { position: Some(1) }), "{name}");
     }
 }

@@ -35,6 +35,10 @@ async fn write_case(server: &Redis, case: &Json) {
     let empty = Json::Null;
     let part = |name: &str| case.get(name).unwrap_or(&empty);
     let (item, policy, counts) = (part("item"), part("policy"), part("counts"));
+    let opening = item.get("opening").unwrap_or(&empty);
+    let opening_time = |field: &str| {
+        Some(time(number(opening, field, 0))).filter(|time| time != "0").unwrap_or_default()
+    };
     let optional = |field: &str| policy.get(field).map_or_else(String::new, Json::to_string);
     let mode = policy.get("mode").and_then(Json::as_str).unwrap_or("always");
     let run: String = server.command(&["INFO", "server"]).await.unwrap();
@@ -59,6 +63,14 @@ async fn write_case(server: &Redis, case: &Json) {
         ("passTtlSeconds", "600".into()),
         ("graceSeconds", "0".into()),
         ("missedKeepSeconds", "300".into()),
+        ("opening", if opening.is_null() { String::new() } else { "{}".into() }),
+        ("lobbyAt", opening_time("lobbyIn")),
+        ("closesAt", opening_time("closesIn")),
+        (
+            "openedAt",
+            if flag(opening, "opened", false) == "1" { NOW.to_string() } else { String::new() },
+        ),
+        ("reveal", String::new()),
     ];
     server.command::<()>(&["FLUSHALL"]).await.unwrap();
     for (field, value) in &fields {
@@ -107,7 +119,7 @@ async fn join(server: &Redis) -> String {
 /// Runs a round of the leader; returns how many tickets it admitted.
 async fn admit(server: &Redis, quota: u64) -> u64 {
     let (now, first) = (NOW.to_string(), (SLICE - 1).to_string());
-    let args = ["7", &quota.to_string(), "1000", &now, "100", &first, "0"];
+    let args = ["7", &quota.to_string(), "1000", &now, "100", &first, "0", "", "0"];
     let reply = call(server, "admit", &args.map(str::to_owned)).await;
     let reply: Vec<u64> = redis::from_redis_value(reply).unwrap();
     reply[0]
@@ -124,6 +136,8 @@ async fn the_scripts_follow_every_case_of_the_line_rules() {
         let tag = match (expect["join"].as_str().unwrap(), expect["admitsDirectly"] == true) {
             ("disabled", _) => "d",
             ("soldOut", _) => "s",
+            ("notOpenYet", _) => "o",
+            ("lineClosed", _) => "z",
             (_, true) => "E",
             (_, false) => "W",
         };

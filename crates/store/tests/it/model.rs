@@ -103,6 +103,8 @@ fn agrees(
     let config = Config {
         cases: histories,
         max_shrink_iters: 4000,
+        // A history takes up to a second, so that the iterations alone could take an hour.
+        max_shrink_time: 60_000,
         failure_persistence: None,
         ..Config::default()
     };

@@ -15,9 +15,11 @@ use crate::support::{
 /// Joins one user; returns number and position.
 async fn join(store: &SharedStore, id: &ItemId, who: &UserId, now: u64) -> (Number, u64) {
     match store.join(id, std::slice::from_ref(who), &SETTINGS, now).await.unwrap()[0] {
-        JoinOutcome::Ticket { number, state: LiveState::Waiting { position }, .. } => {
-            (number, position)
-        }
+        JoinOutcome::Ticket {
+            number,
+            state: LiveState::Waiting { position: Some(position) },
+            ..
+        } => (number, position),
         ref other => panic!("not waiting: {other:?}"),
     }
 }
@@ -66,7 +68,7 @@ async fn an_item_records_when_it_was_created_and_when_it_was_changed() {
         store.set_paused(&id, true, START + 2).await.unwrap();
         assert_eq!(times().await, (0, 2), "{name}: paused");
         let revision = store.item(&id).await.unwrap().unwrap().revision;
-        store.set_policy(&id, &Policy::default(), revision, START + 3).await.unwrap();
+        store.set_policy(&id, &Policy::default().into(), revision, START + 3).await.unwrap();
         assert_eq!(times().await, (0, 3), "{name}: policy set");
         store.reset(&id, START + 4).await.unwrap();
         assert_eq!(times().await, (0, 4), "{name}: reset");

@@ -38,7 +38,7 @@ async fn call(
 /// Creates an item and joins two users, on raw keys.
 async fn join_two(connection: &mut redis::aio::MultiplexedConnection) {
     let now = NOW.to_string();
-    let mut put = vec!["0", &now, GENERATION, FRESH, "18"];
+    let mut put = vec!["0", &now, GENERATION, FRESH, "0", "18"];
     put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
     put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
     put.extend(["onRejoin", "keep", "entryUrl", ""]);
@@ -46,6 +46,7 @@ async fn join_two(connection: &mut redis::aio::MultiplexedConnection) {
     let put_items = script("put_items");
     let (items, generation, item) = (&keys()[15], &keys()[16], &keys()[0]);
     let mut put_items = put_items.key(items);
+    put_items.key(&keys()[11]);
     let created: Vec<String> =
         put_items.key(generation).key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
@@ -64,9 +65,21 @@ async fn admit_two(connection: &mut redis::aio::MultiplexedConnection) -> Value 
     call(connection, &script("admit"), &args).await.unwrap()
 }
 
-fn admit_args(epoch: &str) -> [String; 7] {
+fn admit_args(epoch: &str) -> [String; 9] {
     let text = |number: u64| number.to_string();
-    [epoch.into(), "5".into(), "100".into(), text(NOW), "500".into(), text(SLICE - 4), "0".into()]
+    let round = [text(NOW), "500".into(), text(SLICE - 4), "0".into()];
+    let [now, users, first_slice, min_interval] = round;
+    [
+        epoch.into(),
+        "5".into(),
+        "100".into(),
+        now,
+        users,
+        first_slice,
+        min_interval,
+        String::new(),
+        "0".into(),
+    ]
 }
 
 #[tokio::test]

@@ -157,5 +157,5 @@ pub(crate) fn ended_tickets(
 
 /// The state of a waiting ticket.
 pub(crate) fn waiting(position: u64) -> TicketState {
-    TicketState::Live(LiveState::Waiting { position })
+    TicketState::Live(LiveState::Waiting { position: Some(position) })
 }

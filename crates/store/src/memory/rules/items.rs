@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use daegi_domain::{Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis};
+use daegi_domain::{
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Policy,
+};
 
 use crate::memory::line::Line;
 use crate::types::{ItemUpdateOutcome, PutOutcome};
@@ -33,7 +35,8 @@ pub(in crate::memory) fn put(
     item.enabled = change.enabled;
     item.version = change.version.unwrap_or(item.version);
     if let Some(policy) = &change.policy {
-        item.policy = policy.clone();
+        let opening = item.policy.opening.take();
+        item.policy = Policy { opening, ..policy.clone() };
     }
     PutOutcome::Updated(line.bump_revision(now))
 }
@@ -99,40 +102,19 @@ pub(in crate::memory) fn remove(line: &mut Line) -> bool {
 
 fn created(change: &ItemChange, now: Millis) -> Item {
     Item {
-        id: change.id.clone(),
-        name: change.name.clone(),
-        stock: change.stock,
         enabled: change.enabled,
-        paused: false,
-        recovering_until: 0,
-        hold_new_until: 0,
-        held_until: 0,
         version: change.version.unwrap_or(0),
-        revision: 1,
         created_at: Some(now),
         updated_at: Some(now),
         policy: change.policy.clone().unwrap_or_default(),
+        ..Item::new(change.id.clone(), change.name.clone(), change.stock)
     }
 }
 
 fn tombstone(id: &ItemId, version: u64, now: Millis) -> Line {
     #[expect(clippy::expect_used, reason = "the constant is a valid name")]
     let name = daegi_domain::ItemName::parse("removed").expect("a valid name");
-    let item = Item {
-        id: id.clone(),
-        name,
-        stock: 0,
-        enabled: false,
-        paused: false,
-        recovering_until: 0,
-        hold_new_until: 0,
-        held_until: 0,
-        version,
-        revision: 0,
-        created_at: None,
-        updated_at: None,
-        policy: daegi_domain::Policy::default(),
-    };
+    let item = Item { enabled: false, version, revision: 0, ..Item::new(id.clone(), name, 0) };
     // The run id 0 is a placeholder: the line issues no number before it is opened again.
     let mut line = Line::new(item, 0, now);
     line.removed = true;

@@ -18,7 +18,7 @@ pub(in crate::memory) fn join(
     now: Millis,
     events: &mut PendingEvents,
 ) -> Vec<JoinOutcome> {
-    if may_join(line).is_ok() {
+    if may_join(line, now).is_ok() {
         line.detect_data_loss(store, now);
     }
     let mut by_user: HashMap<&UserId, JoinOutcome> = HashMap::new();
@@ -60,7 +60,7 @@ fn join_one(
     now: Millis,
     events: &mut PendingEvents,
 ) -> JoinOutcome {
-    let admissible = may_join(line);
+    let admissible = may_join(line, now);
     let wait_ms = leave_penalty_ms(line, user, store, now);
     let may_requeue = admissible.is_ok() && wait_ms == 0 && line.in_line() <= max_waiting;
     let existing = existing_ticket(line, user, admissible.is_ok(), may_requeue, store, now, events);
@@ -88,11 +88,11 @@ fn join_one(
     } else {
         line.waiting.insert(user.clone(), number);
     }
-    JoinOutcome::Ticket { number, is_new: true, state: live_state(line, user, number) }
+    JoinOutcome::Ticket { number, is_new: true, state: live_state(line, user, number, now) }
 }
 
-fn may_join(line: &Line) -> Result<(), JoinRefusal> {
-    if line.removed { Err(JoinRefusal::NotFound) } else { line_rules::may_join(&line.item) }
+fn may_join(line: &Line, now: Millis) -> Result<(), JoinRefusal> {
+    if line.removed { Err(JoinRefusal::NotFound) } else { line_rules::may_join(&line.item, now) }
 }
 
 /// Returns how long a user who left this line too often must wait; 0 if the user may join.
@@ -131,7 +131,7 @@ fn existing_ticket(
 ) -> Option<JoinOutcome> {
     if let Some(entry) = line.entered.get(user) {
         if entry.expires_at > now {
-            return Some(existing(line, user, entry.number));
+            return Some(existing(line, user, entry.number, now));
         }
         if may_join {
             line.entered.remove(user);
@@ -147,7 +147,7 @@ fn existing_ticket(
         line.end_ticket(user.clone(), number, EndReason::Replaced, now, events);
         return None;
     }
-    Some(existing(line, user, number))
+    Some(existing(line, user, number, now))
 }
 
 /// Returns the number of a user in the line. A ticket that missed its turn returns, if it still may.
@@ -173,6 +173,6 @@ fn number_in_line(
     None
 }
 
-fn existing(line: &Line, user: &UserId, number: Number) -> JoinOutcome {
-    JoinOutcome::Ticket { number, is_new: false, state: live_state(line, user, number) }
+fn existing(line: &Line, user: &UserId, number: Number, now: Millis) -> JoinOutcome {
+    JoinOutcome::Ticket { number, is_new: false, state: live_state(line, user, number, now) }
 }

@@ -1,7 +1,9 @@
 //! Recovery of numbers that the line lost. A ticket whose token verified proves that the store
 //! issued its number; see `docs/adr/009-recovery-from-data-loss.md`.
 
-use daegi_domain::{Departed, EndReason, MAX_CLOCK_LAG_MS, Millis, Number, Reclaimed, UserId};
+use daegi_domain::{
+    Departed, EndReason, MAX_CLOCK_LAG_MS, Millis, Number, Phase, Reclaimed, UserId,
+};
 
 use super::resolve::live_state;
 use crate::limits::{ENDED_RETENTION_MS, LOSS_GAP, RECLAIM_WINDOW_MS};
@@ -105,15 +107,22 @@ impl Line {
         // duration.
         let is_recovering = self.item.recovering_until > now;
         self.item.recovering_until = if is_recovering { now + store.recovery_hold } else { 0 };
-        self.move_base(Number::base_at(now).max(Number(self.tail.max(issued).0 + LOSS_GAP)));
+        let above = Number(self.tail.max(issued).0 + LOSS_GAP);
+        // A gap in the numbers of a cohort takes time to draw, so that it is small in the lobby.
+        let is_lobby = self.item.phase(now) == Phase::Lobby;
+        self.move_base(if is_lobby { above } else { Number::base_at(now).max(above) });
         self.lost_to = self.base;
         self.item.hold_new_until = now + store.recovery_hold;
         self.run_id = store.run_id;
     }
 
     /// Continues the counter at the clock if it is more than [`MAX_CLOCK_LAG_MS`] behind, so that a
-    /// number encodes its time of issue. No number is lost: the lost range stays as it is.
+    /// number encodes its time of issue. No number is lost: the lost range stays as it is. A lobby that has
+    /// tickets keeps its counter, because the numbers of a cohort have no gap.
     pub(super) fn follow_clock(&mut self, now: Millis) {
+        if self.item.phase(now) == Phase::Lobby && self.in_line() > 0 {
+            return;
+        }
         let base = Number::base_at(now);
         if base.0.saturating_sub(self.tail.0) > MAX_CLOCK_LAG_MS * Number::PER_MS {
             self.move_base(base);
@@ -121,10 +130,9 @@ impl Line {
     }
 
     /// Continues the counter at `base`. All waiting ranks are below the base afterwards.
-    fn move_base(&mut self, base: Number) {
-        let frontier = self.frontier();
-        if frontier <= self.tail.rank() {
-            self.changes.push_front(Change::Reclaimed(frontier, self.tail.rank()));
+    pub(super) fn move_base(&mut self, base: Number) {
+        if let Some(first) = self.waiting.first_number_from(self.base.next()) {
+            self.changes.push_front(Change::Reclaimed(first, self.tail));
         }
         self.reclaimed = Reclaimed::default();
         for rank in self.waiting.ranks() {
@@ -204,15 +212,15 @@ pub(super) fn resolve_unknown(
         line.end_ticket(user.clone(), newer, EndReason::Replaced, now, events);
     }
     reclaim(line, user, number, store, now);
-    TicketState::Live(live_state(line, user, number))
+    TicketState::Live(live_state(line, user, number, now))
 }
 
 fn reclaim(line: &mut Line, user: &UserId, number: Number, store: StoreIdentity, now: Millis) {
     line.use_lost_range(now);
     line.waiting.insert(user.clone(), number);
-    let rank = number.rank();
+    let rank = line.waiting.rank_of(number);
     line.reclaimed.insert_range(rank, rank);
-    line.changes.push_back(Change::Reclaimed(rank, rank));
+    line.changes.push_back(Change::Reclaimed(number, number));
     line.totals.joined += 1;
     line.liveness.mark(number, now);
     line.start_recovery_hold(store, now);

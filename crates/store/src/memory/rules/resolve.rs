@@ -15,7 +15,7 @@ pub(in crate::memory) fn resolve(
     let (user, number) = (&ticket.user, ticket.number);
     if let Some(entry) = line.entered.get_number(user, number) {
         return match entry.expires_at > now {
-            true => TicketState::Live(live_state(line, user, number)),
+            true => TicketState::Live(live_state(line, user, number, now)),
             false => TicketState::Ended(EndReason::Expired),
         };
     }
@@ -32,7 +32,7 @@ pub(in crate::memory) fn resolve(
         return_to_line(line, user, missed, now);
     }
     if line.waiting.holds(user, number) || line.returning.holds(user, number) {
-        return TicketState::Live(live_state(line, user, number));
+        return TicketState::Live(live_state(line, user, number, now));
     }
     match line.end_reason(number) {
         Some(reason) => TicketState::Ended(reason),
@@ -41,13 +41,13 @@ pub(in crate::memory) fn resolve(
 }
 
 /// Returns the state of a ticket that is live.
-pub(super) fn live_state(line: &Line, user: &UserId, number: Number) -> LiveState {
+pub(super) fn live_state(line: &Line, user: &UserId, number: Number, now: Millis) -> LiveState {
     if let Some(entry) = line.entered.get(user) {
         LiveState::Entered { admitted_at: entry.admitted_at, expires_at: entry.expires_at }
     } else if line.returning.number_of(user).is_some() {
-        LiveState::Waiting { position: line.returning.count_below(number.rank()) + 1 }
+        LiveState::Waiting { position: Some(line.returning.count_below(number) + 1) }
     } else {
-        LiveState::Waiting { position: line.position(number.rank()) }
+        LiveState::Waiting { position: line.known_position(number, now) }
     }
 }
 

@@ -21,7 +21,7 @@ pub(in crate::memory) fn sweep(
         return finished(0);
     }
     let first_recent = line.liveness.first_recent_number(limit, now);
-    let examined = line.waiting.from(cursor.rank(), MAX_USERS_PER_CALL as usize);
+    let examined = line.waiting.from(cursor, MAX_USERS_PER_CALL as usize);
     let is_end_of_line = examined.len() < MAX_USERS_PER_CALL as usize;
     let mut abandoned = 0;
     let mut next = cursor;

@@ -1,9 +1,10 @@
 use ::redis::{FromRedisValue, Value};
 use daegi_domain::Number;
+use daegi_domain::draw::Cohort;
 
 use super::decode;
 use crate::Result;
-use crate::redis::Windowed;
+use crate::redis::{Windowed, item_hash};
 use crate::types::{Admission, Expiry, Sweep};
 
 /// Reads the reply of a script that reads liveness: numbers, or `slices` and how many seconds it must read.
@@ -17,10 +18,41 @@ fn windowed<T: FromRedisValue>(reply: Value) -> Result<Windowed<T>> {
     }
 }
 
-pub(in crate::redis) fn admission(reply: Value) -> Result<Windowed<Admission>> {
+/// The reply of `admit`.
+pub(in crate::redis) enum AdmitReply {
+    /// It admitted tickets.
+    Done {
+        admission: Admission,
+        /// How many ranks of the drawn cohort were served.
+        served_ranks: u64,
+        /// Whether more ranks could be served than the caller passed.
+        needs_ranks: bool,
+    },
+    /// It changed nothing, because it needs other ranks of this cohort: those after `served_ranks`.
+    OtherRanks { cohort: Cohort, served_ranks: u64 },
+}
+
+pub(in crate::redis) fn admission(reply: Value) -> Result<Windowed<AdmitReply>> {
+    if let Value::Array(values) = &reply
+        && let Some(Value::BulkString(tag)) = values.first()
+        && tag == b"ranks"
+    {
+        let (_, first, size, served_ranks, seed): (String, u64, u64, u64, String) = decode(reply)?;
+        let cohort = Cohort::new(Number(first), size, item_hash::bytes_32(&seed)?);
+        return Ok(Windowed::Done(AdmitReply::OtherRanks { cohort, served_ranks }));
+    }
     Ok(match windowed(reply)? {
-        Windowed::Done((admitted, missed, remaining, more, outbox_full)) => {
-            Windowed::Done(Admission { admitted, missed, remaining, more, outbox_full })
+        Windowed::Done((
+            admitted,
+            missed,
+            remaining,
+            more,
+            outbox_full,
+            served_ranks,
+            needs_ranks,
+        )) => {
+            let admission = Admission { admitted, missed, remaining, more, outbox_full };
+            Windowed::Done(AdmitReply::Done { admission, served_ranks, needs_ranks })
         }
         Windowed::NeedsWindow(seconds) => Windowed::NeedsWindow(seconds),
     })

@@ -62,16 +62,17 @@ pub(in crate::redis) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<Lin
     }))
 }
 
-type Ranges = Vec<(Rank, Rank)>;
+type Ranges = Vec<(Number, Number)>;
 
-/// Reads changes: a departed rank, or `+from:to` for a reclaimed range.
-fn read_changes(changes: &[String]) -> Result<(Vec<Rank>, Ranges)> {
+/// Reads changes: a departed number, or `+from:to` for a reclaimed range.
+fn read_changes(changes: &[String]) -> Result<(Vec<Number>, Ranges)> {
     let (mut departed, mut reclaimed) = (Vec::new(), Vec::new());
     for change in changes {
-        let rank = |text: &str| text.parse().map(Rank).map_err(|_| unexpected("snapshot", change));
+        let number =
+            |text: &str| text.parse().map(Number).map_err(|_| unexpected("snapshot", change));
         match change.strip_prefix('+').and_then(|range| range.split_once(':')) {
-            Some((from, to)) => reclaimed.push((rank(from)?, rank(to)?)),
-            None => departed.push(rank(change)?),
+            Some((from, to)) => reclaimed.push((number(from)?, number(to)?)),
+            None => departed.push(number(change)?),
         }
     }
     Ok((departed, reclaimed))

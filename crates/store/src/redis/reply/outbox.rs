@@ -1,4 +1,6 @@
-use daegi_domain::{EndReason, Millis, Number, TicketEvent, UserId};
+use daegi_domain::{
+    CohortRange, Draw, Drawn, EndReason, LineEvent, Millis, Number, Reveal, TicketEvent, UserId,
+};
 
 use super::item_id;
 use crate::redis::item_hash::{self, Hash};
@@ -12,6 +14,11 @@ pub(in crate::redis) fn outbox(entries: Vec<(String, Hash)>) -> Result<Vec<Outbo
 fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
     let item = item_id(fields.get("i").map_or("", String::as_str))?;
     let at: Millis = item_hash::number(fields, "t")?;
+    let epoch = epoch(fields)?;
+    if let Some(kind) = fields.get("l") {
+        let line = Some(line_event(kind, fields.get("d").map_or("", String::as_str), at)?);
+        return Ok(OutboxBatch { id, item, epoch, events: Vec::new(), line });
+    }
     let words = |field| fields.get(field).map(|text| text.split(' ').collect::<Vec<_>>());
     let events = match (words("a"), words("c")) {
         (Some(admitted), None) => {
@@ -27,7 +34,28 @@ fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
         }
         _ => return Err(Error::corrupt("an outbox batch of unknown kind")),
     };
-    Ok(OutboxBatch { id, item, epoch: epoch(fields)?, events })
+    Ok(OutboxBatch { id, item, epoch, events, line: None })
+}
+
+/// Reads the event of a line, and the words of its draw: reveal, first, size, root, seed, beacon.
+fn line_event(kind: &str, draw: &str, at: Millis) -> Result<LineEvent> {
+    let corrupt = || Error::corrupt("an outbox batch with an unreadable event of a line");
+    match (kind, &draw.split(' ').collect::<Vec<_>>()[..]) {
+        ("closed", _) => Ok(LineEvent::Closed { at }),
+        ("opened", [""]) => Ok(LineEvent::Opened { at, draw: None }),
+        ("opened", [reveal, first, size, root, seed, beacon]) => {
+            let number = |text: &str| text.parse().map_err(|_| corrupt());
+            let beacon = (!beacon.is_empty()).then(|| item_hash::bytes_32(beacon)).transpose()?;
+            let (root, seed) = (item_hash::bytes_32(root)?, item_hash::bytes_32(seed)?);
+            let draw = Draw {
+                reveal: Reveal(item_hash::bytes_32(reveal)?),
+                cohort: Some(CohortRange { first: Number(number(first)?), size: number(size)? }),
+                drawn: Some(Drawn { root, beacon, seed }),
+            };
+            Ok(LineEvent::Opened { at, draw: Some(draw) })
+        }
+        _ => Err(corrupt()),
+    }
 }
 
 /// Reads the epoch. Batches that pods write have none, nor have batches of releases without this field.

@@ -1,9 +1,9 @@
 use ::redis::Value;
-use daegi_domain::{EndReason, Number};
+use daegi_domain::{EndReason, Number, UserId};
 
 use super::{decode, unexpected};
-use crate::Result;
 use crate::types::{EndOutcome, JoinOutcome, JoinRefusal, LiveState, TicketState};
+use crate::{Error, Result};
 
 /// A tag, the number of users, and three numbers whose meaning depends on the tag.
 type Run = (String, u64, u64, u64, u64);
@@ -30,6 +30,8 @@ pub(in crate::redis) fn refusal_tag(refusal: Option<JoinRefusal>) -> &'static st
         Some(JoinRefusal::LineFull) => "l",
         Some(JoinRefusal::StoreFull) => "m",
         Some(JoinRefusal::LeftTooOften { .. }) => "c",
+        Some(JoinRefusal::NotOpenYet) => "o",
+        Some(JoinRefusal::LineClosed) => "z",
     }
 }
 
@@ -37,11 +39,13 @@ fn join_outcome(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<JoinOutco
     let number = Number(number + nth);
     let ticket = |is_new, state| JoinOutcome::Ticket { number, is_new, state };
     Ok(match tag.as_str() {
-        "W" => ticket(true, LiveState::Waiting { position: a + nth }),
-        "w" => ticket(false, LiveState::Waiting { position: a }),
+        "W" => ticket(true, waiting(a, nth)),
+        "w" => ticket(false, waiting(a, 0)),
         "E" => ticket(true, LiveState::Entered { admitted_at: a, expires_at: b }),
         "e" => ticket(false, LiveState::Entered { admitted_at: a, expires_at: b }),
         "n" => JoinOutcome::Refused(JoinRefusal::NotFound),
+        "o" => JoinOutcome::Refused(JoinRefusal::NotOpenYet),
+        "z" => JoinOutcome::Refused(JoinRefusal::LineClosed),
         "d" => JoinOutcome::Refused(JoinRefusal::Disabled),
         "s" => JoinOutcome::Refused(JoinRefusal::SoldOut),
         "l" => JoinOutcome::Refused(JoinRefusal::LineFull),
@@ -63,7 +67,7 @@ fn ticket_state(reply: Vec<Value>) -> Result<TicketState> {
     }
     let (tag, [a, b]) = tag_and_numbers(reply)?;
     Ok(match tag.as_str() {
-        "w" => TicketState::Live(LiveState::Waiting { position: a }),
+        "w" => TicketState::Live(waiting(a, 0)),
         "e" => TicketState::Live(LiveState::Entered { admitted_at: a, expires_at: b }),
         "r" => TicketState::Restarted,
         "n" => TicketState::ItemRemoved,
@@ -81,6 +85,22 @@ fn tag_and_numbers(reply: Vec<Value>) -> Result<(String, [u64; 2])> {
         *slot = decode(value)?;
     }
     Ok((tag, numbers))
+}
+
+/// Reads users and their numbers as `ZRANGEBYSCORE` returns them.
+pub(in crate::redis) fn tickets(tickets: Vec<(String, u64)>) -> Result<Vec<(UserId, Number)>> {
+    let ticket = |(user, number): (String, u64)| {
+        let user =
+            UserId::parse_stored(&user).map_err(|error| Error::corrupt(error.to_string()))?;
+        Ok((user, Number(number)))
+    };
+    tickets.into_iter().map(ticket).collect()
+}
+
+/// Returns the state of the nth waiting ticket of a run whose first one has this position; 0 stands for a
+/// position that the script does not know.
+fn waiting(first: u64, nth: u64) -> LiveState {
+    LiveState::Waiting { position: (first > 0).then_some(first + nth) }
 }
 
 pub(in crate::redis) fn end_outcome(tag: &str) -> Result<EndOutcome> {

@@ -2,23 +2,29 @@
 -- grace period misses its turn instead. A line has one round per tick, even if another replica takes over: a
 -- call within `min_interval` of the last round does nothing, so that neither a hand-over nor a retried round
 -- exceeds the quota. All calls of a round pass the same `now`.
+-- A drawn cohort is served by rank. Lua cannot compute ranks, so the caller passes the numbers of the ranks that
+-- come next; this script looks them up. Numbers below the cohort come before it, all others after it.
 -- KEYS: line, then slices of liveness from first_slice to the one after the current
 -- ARGV: epoch · quota (int) · max_admissions (int, how many the outbox may hold) · now (int, ms) ·
---       max_users (int, per call) · first_slice (int) · min_interval (int, ms)
--- Reply: {admitted, missed, remaining quota, 0|1 more, 0|1 outbox full}, or
---        {'slices', grace seconds} with nothing changed, if KEYS do not reach back far enough
+--       max_users (int, per call) · first_slice (int) · min_interval (int, ms) · seed and rank_from
+--       (the cohort that the caller knows, and how many of its ranks it takes as served; '' and 0 for none) ·
+--       ranked.. (the numbers of the next ranks)
+-- Reply: {admitted, missed, remaining quota, 0|1 more, 0|1 outbox full, ranks served, 0|1 `ranked` is used up},
+--        or with nothing changed {'slices', grace seconds}, if KEYS do not reach back far enough, or
+--        {'ranks', first, size, served, seed}, if `ranked` does not begin with the next rank
 -- Atomic: an entry and its event are written together; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'id', 'maxActive',
   'admitUpToStock', 'passTtlSeconds', 'graceSeconds', 'missedKeepSeconds', 'base',
-  'recoveringUntil', 'behindUntil', 'servedAt', 'heldUntil', 'tokensPerTick', 'stopped', 'servableSince')
+  'recoveringUntil', 'behindUntil', 'servedAt', 'heldUntil', 'tokensPerTick', 'stopped', 'servableSince',
+  'opening', 'lobbyAt', 'closesAt', 'openedAt', 'cohortFirst', 'cohortSize', 'cohortServed', 'drawSeed')
 -- The operator may have set the quota to 0 after this round began.
 if global_quota('1') == 0 then quota = 0 end
-if not item.id then return {0, 0, quota, 0, 0} end
+if not item.id then return {0, 0, quota, 0, 0, 0, 0} end
 
 -- `servedAt` in the future means clock skew between replicas: ignore it and run the round.
 local since = now - tonumber(item.servedAt or '0')
-if since > 0 and since < min_interval then return {0, 0, 0, 0, 0} end
+if since > 0 and since < min_interval then return {0, 0, 0, 0, 0, 0, 0} end
 
 -- Return how many admissions the outbox holds. Limit the count to that of all events, because a relay of a
 -- release that does not maintain it leaves it too high.
@@ -32,7 +38,7 @@ if outbox_free <= 0 then
   allow_oom(ITEM)
   -- The mark expires, because the next leader may be of a release that does not clear it.
   redis.call('HSET', ITEM, 'stopped', '1', 'heldUntil', format_number(now + HELD_MS + 3 * min_interval))
-  return {0, 0, quota, 0, 1}
+  return {0, 0, quota, 0, 1, 0, 0}
 end
 
 -- Absence does not count while the line can admit no ticket. After a stop each user has the full grace period
@@ -43,6 +49,15 @@ local grace = tonumber(item.graceSeconds or '0')
 if stopped or now - servable_since < grace * 1000 then grace = 0 end
 local oldest = oldest_slice(now, grace)
 if grace > 0 and oldest < first_slice then return {'slices', grace} end
+
+-- The ranks of the cohort that were served, while there are others; nil otherwise.
+local served
+if (item.drawSeed or '') ~= '' and tonumber(item.cohortServed) < tonumber(item.cohortSize) then
+  served = tonumber(item.cohortServed)
+  if served ~= rank_from or item.drawSeed ~= seed then
+    return {'ranks', tonumber(item.cohortFirst), tonumber(item.cohortSize), served, item.drawSeed}
+  end
+end
 
 allow_oom(ITEM)
 if tonumber(item.heldUntil or '0') > 0 then redis.call('HSET', ITEM, 'heldUntil', '0') end
@@ -58,8 +73,8 @@ if item.through ~= '0' then
   redis.call('HSET', ITEM, 'through', '0')
 end
 if item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1'
-  or tonumber(item.recoveringUntil or '0') > now then
-  return {0, 0, quota, 0, 0}
+  or phase(item, now) ~= 'open' or tonumber(item.recoveringUntil or '0') > now then
+  return {0, 0, quota, 0, 0, served or 0, 0}
 end
 
 if since ~= 0 then redis.call('HSET', ITEM, 'servedAt', format_number(now)) end
@@ -71,10 +86,14 @@ local expires_at, missed_keep = now + tonumber(item.passTtlSeconds) * 1000, tonu
 local free = math.min(quota, free_capacity(item, slots_taken(now)), outbox_free)
 local admitted, missed = 0, 0
 
--- Return how many waiting tickets may be admitted: none above the base while lost ones may be reclaimed.
-local function admissible_count()
-  if tonumber(item.behindUntil or '0') <= now then return redis.call('ZCARD', WAITING) end
-  return redis.call('ZCOUNT', WAITING, '-inf', item.base)
+-- The highest number that may be admitted: the base while lost numbers may be reclaimed.
+local last_admissible = tonumber(item.behindUntil or '0') > now and base or math.huge
+
+-- Return how many waiting tickets up to number `last` may be admitted.
+local function admissible_count(last)
+  last = math.min(last, last_admissible)
+  if last == math.huge then return redis.call('ZCARD', WAITING) end
+  return redis.call('ZCOUNT', WAITING, '-inf', format_number(last))
 end
 
 -- Move a ticket to the missed turns, or end it if the policy does not keep those.
@@ -116,10 +135,13 @@ local function admit_present(tickets)
   end
 end
 
+-- Return whether this call may admit more tickets.
+local function has_budget() return admitted < free and admitted + missed < max_users end
+
 -- Admit from the front of `queue`, at most `count` tickets, until quota or call limit is used up. Each step
 -- takes as many tickets as can be admitted; the next step uses the part of the quota that missed turns left.
 local function admit_from(queue, count)
-  while count > 0 and admitted < free and admitted + missed < max_users do
+  while count > 0 and has_budget() do
     local tickets = redis.call('ZPOPMIN', queue, math.min(free - admitted, max_users - admitted - missed, count))
     count = count - #tickets / 2
     if queue == WAITING and tonumber(tickets[2]) <= base then log_departures_below_base(tickets) end
@@ -127,10 +149,44 @@ local function admit_from(queue, count)
   end
 end
 
+-- Admit the tickets of the next ranks, as far as they still wait.
+local function admit_ranked()
+  local at, taken = RANKED, {}
+  while at <= #ARGV and has_budget() do
+    local n = ARGV[at]
+    local user = redis.call('ZRANGEBYSCORE', WAITING, n, n)[1]
+    if user then
+      taken[#taken + 1] = user
+      if tonumber(n) <= base then departed_below_base[#departed_below_base + 1] = n end
+      if is_present(tonumber(n)) then
+        admit(user, n, expires_at)
+        admitted = admitted + 1
+      else
+        mark_missed(user, tonumber(n))
+      end
+    end
+    at = at + 1
+  end
+  if #taken > 0 then redis.call('ZREM', WAITING, unpack(taken)) end
+  served = rank_from + at - RANKED
+  redis.call('HSET', ITEM, 'cohortServed', format_number(served))
+end
+
 admit_from(RETURNING, redis.call('ZCARD', RETURNING))
-admit_from(WAITING, admissible_count())
+local ranks_used_up = 0
+if served then
+  local first, size = tonumber(item.cohortFirst), tonumber(item.cohortSize)
+  admit_from(WAITING, admissible_count(first - 1))
+  if has_budget() and first + size - 1 <= last_admissible then
+    admit_ranked()
+    if served < size and has_budget() then ranks_used_up = 1 end
+    if served == size then admit_from(WAITING, admissible_count(math.huge)) end
+  end
+else
+  admit_from(WAITING, admissible_count(math.huge))
+end
 if #departed_below_base > 0 then redis.call('RPUSH', DEPARTED, unpack(departed_below_base)) end
 if admitted + missed > 0 then record_progress(admitted + missed, now) end
 commit(now, item.id, epoch)
-local left = admissible_count() + redis.call('ZCARD', RETURNING)
-return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0}
+local left = admissible_count(math.huge) + redis.call('ZCARD', RETURNING)
+return {admitted, missed, quota - admitted, (left > 0 and admitted < free) and 1 or 0, 0, served or 0, ranks_used_up}

@@ -5,7 +5,8 @@
 --         and of those completed, expired, left, abandoned} or {} if there is no item
 -- Atomic: changes nothing; all counts are of one moment.
 if not item_exists() then return {} end
-local item = item_fields('base', 'tail', 'joined', 'admitted', 'ended', 'ended:C', 'ended:E', 'ended:L', 'ended:A')
+local item = item_fields('cohortFirst', 'cohortSize', 'cohortServed', 'drawSeed', 'base', 'tail', 'joined',
+  'admitted', 'ended', 'ended:C', 'ended:E', 'ended:L', 'ended:A')
 local function count(field) return tonumber(item[field] or '0') end
 return {
   redis.call('ZCARD', WAITING),
@@ -13,7 +14,7 @@ return {
   redis.call('HLEN', MISSED),
   redis.call('HLEN', ENTERED),
   count('base'),
-  first_waiting() or count('tail') + 1,
+  first_rank(item, 0),
   count('tail'),
   count('joined'),
   count('admitted'),

@@ -5,12 +5,13 @@
 -- Reply: {expired, abandoned, 0|1 more, 0|1 active, 0|1 no number at or below the base waits}
 -- Atomic: a ticket is removed and its event written together; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
-local item = item_fields('id', 'tail', 'removed', 'run')
+local item = item_fields('id', 'tail', 'removed', 'run', 'cohortFirst', 'cohortSize', 'cohortServed', 'drawSeed')
 if not item.id then
   redis.call('SREM', ACTIVE, id)
   return {0, 0, 0, 0, 0}
 end
-if item.removed == '0' then item = detect_data_loss(item.run, now, recovery_hold) or item end
+local recovered = item.removed == '0' and detect_data_loss(item.run, now, recovery_hold)
+if recovered then item.tail = recovered.tail end
 
 -- Remove the entry groups whose time has passed, as many as hold at most max_users, and at least one. Return
 -- their users, and whether groups are left.
@@ -72,12 +73,14 @@ commit(now, id, epoch)
 local deleted_ends = delete_up_to(ENDED, now - ENDED_RETENTION_MS)
 delete_up_to(RESERVED_SLOTS, now)
 
--- Drop the changes below the front: no position depends on them any more.
-local front = first_waiting() or tonumber(item.tail) + 1
-local dropped = 0
-for _, change in ipairs(redis.call('LRANGE', DEPARTED, 0, max_users - 1)) do
-  if tonumber(string.match(change, '%d+$')) >= front then break end
-  dropped = dropped + 1
+-- Drop the changes below the front: no position depends on them any more. While ranks of a cohort are not
+-- served, any of its numbers may still matter.
+local front, dropped = first_rank(item, 0), 0
+if not has_unserved_ranks() then
+  for _, change in ipairs(redis.call('LRANGE', DEPARTED, 0, max_users - 1)) do
+    if tonumber(string.match(change, '%d+$')) >= front then break end
+    dropped = dropped + 1
+  end
 end
 if dropped > 0 then
   redis.call('LTRIM', DEPARTED, dropped, -1)
@@ -86,6 +89,7 @@ end
 
 local active = redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0
   or redis.call('HGET', ITEM, 'through') ~= '0'
+  or (item.removed == '0' and has_opening_ahead(item_fields('opening', 'closesAt', 'openedAt', 'closedAt')))
 if not active then
   redis.call('SREM', ACTIVE, id)
   redis.call('UNLINK', ENTERED_UNTIL)

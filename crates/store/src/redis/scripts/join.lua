@@ -6,19 +6,25 @@
 -- Reply: {tag, count, number, a, b} for each run of users whose replies follow from each other:
 --   'W' new tickets with consecutive numbers and positions: a is the first position
 --   'w' waits already: a is the position
+--   both: a is 0 for a position that is not drawn yet, or that only pods can compute
 --   'E' admitted by this call, with consecutive numbers, or 'e' entered: a is the admission, b the expiry
 --   'n' not found   'd' disabled   's' sold out   'l' line full   'm' store out of memory
+--   'o' not open yet   'z' closed
 --   'c' left too often: a is how many ms to wait
 -- Atomic: a user never holds two tickets of a line. At maxmemory a call that finds no ticket to serve fails
 -- before its first write.
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'tail', 'through', 'mode', 'id',
   'tokensPerTick', 'maxActive', 'maxWaiting', 'admitUpToStock', 'passTtlSeconds', 'onRejoin', 'run',
-  'recoveringUntil', 'behindUntil', 'heldUntil')
+  'recoveringUntil', 'behindUntil', 'heldUntil', 'opening', 'lobbyAt', 'closesAt', 'openedAt', 'reveal',
+  'cohortFirst', 'cohortSize')
 
 -- Reply tag of an item that cannot be joined, or nil if it can.
 local closed
+local current_phase = phase(item, now)
 if item.removed ~= '0' then closed = 'n'
 elseif item.enabled ~= '1' then closed = 'd'
+elseif current_phase == 'closed' then closed = 'z'
+elseif current_phase == 'scheduled' then closed = 'o'
 elseif item.stock == '0' then closed = 's' end
 -- Reply tag with which new tickets are refused, or nil if they are issued.
 local refusal = closed or (store_refusal ~= '' and store_refusal or nil)
@@ -53,15 +59,27 @@ local leaves = leave_cost > 0 and lookup_users(redis.call('ZCARD', LEAVES), 'ZMS
 -- Return how many tickets count against max_waiting: those that missed their turn may return to the line.
 local function in_line() return waiting + returning + missed_count end
 
-local function position_of(user)
+-- Whether the order of the lobby is not drawn yet, so that no waiting ticket has a position.
+local is_undecided = (item.reveal or '') ~= '' and (current_phase == 'lobby' or current_phase == 'scheduled')
+
+-- Return whether the position of a waiting ticket is known here. Only pods can compute ranks of a cohort.
+local function has_position(number)
+  if is_undecided then return false end
+  local first, size = tonumber(item.cohortFirst or ''), tonumber(item.cohortSize or '')
+  return not size or number < first or number >= first + size
+end
+
+-- Return the position of a ticket in the line, or 0 if it is not known here.
+local function position_of(user, number)
   local rank = redis.call('ZRANK', RETURNING, user)
   if rank then return rank + 1 end
+  if not has_position(number) then return 0 end
   return returning + redis.call('ZRANK', WAITING, user) + 1
 end
 
 -- Return whether a new ticket is admitted directly, without waiting.
 local function admits_directly()
-  return is_auto and item.paused ~= '1' and direct_admissions < quota
+  return is_auto and current_phase == 'open' and item.paused ~= '1' and direct_admissions < quota
     and waiting + returning == 0
     and tonumber(item.recoveringUntil or '0') <= now and tonumber(item.behindUntil or '0') <= now
     and tonumber(item.heldUntil or '0') <= now
@@ -112,12 +130,14 @@ local function existing_ticket(user, i)
     end_ticket(user, number, 'R', now)
     return nil
   end
-  return {'w', 1, number, position_of(user), 0}
+  return {'w', 1, number, position_of(user, number), 0}
 end
 
 -- Continue the counter at the clock if it is more than MAX_CLOCK_LAG_MS behind, so that a number encodes its
 -- time of issue. No number is lost: the lost range stays as it is. Call it before the first number is issued.
 local function follow_clock()
+  -- The numbers of a cohort have no gap.
+  if current_phase == 'lobby' and in_line() > 0 then return end
   local clock = math.min(now * NUMBERS_PER_MS, MAX_NUMBER)
   if clock - tail <= MAX_CLOCK_LAG_MS * NUMBERS_PER_MS then return end
   local state = load_recovery_state()
@@ -155,7 +175,7 @@ for i = 1, #ARGV - USERS + 1 do
     if tag == run_tag then
       run[2] = run[2] + 1
     else
-      if tag == 'W' then run = {tag, 1, tail, returning + waiting, 0}
+      if tag == 'W' then run = {tag, 1, tail, is_undecided and 0 or returning + waiting, 0}
       elseif tag == 'E' then run = {tag, 1, tail, now, expires_at}
       else run = {tag, 1, 0, tag == 'c' and wait or 0, 0} end
       replies[#replies + 1] = run

@@ -5,12 +5,17 @@
 -- KEYS: line, then the current slice of liveness
 -- ARGV: now (int, ms) · recovery_hold (int, ms) · generation (known to the process) · new_id (for a
 --       partition that has none) · tickets.. (user, number, …)
--- Reply: {tag, a, b} per ticket: 'w' waiting, position · 'e' entered, admission, expiry ·
+-- Reply: {tag, a, b} per ticket: 'w' waiting, position (0 if it is not known here) · 'e' entered, admission, expiry ·
 --        'x' ended, reason · 'r' of before a restart · 'n' the item was removed · 'f' the item is unknown
 -- Atomic: a number is reclaimed once, by one user.
 local item = load_recovery_state(check_generation(GENERATION, generation, new_id, now))
 
-local function waiting_reply(user)
+-- Return the reply for a waiting ticket: its position, or 0 if it is not drawn yet or only pods can compute it.
+local function waiting_reply(user, number)
+  local first, size, reveal = unpack(redis.call('HMGET', ITEM, 'cohortFirst', 'cohortSize', 'reveal'))
+  local is_undecided = (reveal or '') ~= '' and (phase(item, now) == 'lobby' or phase(item, now) == 'scheduled')
+  local is_drawn = (size or '') ~= '' and number >= tonumber(first) and number < tonumber(first) + tonumber(size)
+  if is_undecided or is_drawn then return {'w', 0} end
   return {'w', redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1}
 end
 
@@ -46,7 +51,7 @@ local function resolve_unknown(user, number)
     end_ticket(user, current, 'R', now)
   end
   reclaim(user, number)
-  return waiting_reply(user)
+  return waiting_reply(user, number)
 end
 
 local function ticket_state(user, number)
@@ -63,7 +68,7 @@ local function ticket_state(user, number)
     return_to_line(user, number)
   end
   if number_in(RETURNING, user) == number then return {'w', redis.call('ZRANK', RETURNING, user) + 1} end
-  if number_in(WAITING, user) == number then return waiting_reply(user) end
+  if number_in(WAITING, user) == number then return waiting_reply(user, number) end
   local reason = end_reason_of(number)
   if reason then return {'x', reason} end
   return resolve_unknown(user, number)

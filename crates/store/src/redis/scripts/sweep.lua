@@ -6,7 +6,8 @@
 -- Atomic: a ticket is removed and its event written together; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
 local item = item_fields('id', 'graceSeconds', 'missedKeepSeconds', 'removed', 'enabled', 'stock', 'paused',
-  'tokensPerTick', 'recoveringUntil', 'behindUntil', 'heldUntil', 'stopped', 'servableSince')
+  'tokensPerTick', 'recoveringUntil', 'behindUntil', 'heldUntil', 'stopped', 'servableSince',
+  'opening', 'lobbyAt', 'closesAt', 'openedAt')
 local grace = tonumber(item.graceSeconds or '0')
 if grace == 0 then return {0, 0} end
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use daegi_domain::draw::Cohort;
 use daegi_domain::{Departed, ItemId, Number, Rank, Reclaimed, TicketEvent, UserId, line_rules};
 use daegi_store::{
     ChangeCursor, ItemStore, LineCounts, LineSnapshot, MemoryStore, OutboxBatch, OutboxStore,
@@ -21,6 +22,8 @@ pub(super) struct Fairness {
 #[derive(Default)]
 struct TrackedLine {
     frontier: Option<Rank>,
+    /// The drawn cohort, which is served by rank.
+    cohort: Option<Cohort>,
     /// Numbers up to it were issued before a loss.
     base: Option<Number>,
     /// Events already checked, as (number, is an end).
@@ -30,8 +33,8 @@ struct TrackedLine {
     baseline_unknown: bool,
     /// Numbers whose holder showed a pass: they were admitted before.
     restored: BTreeSet<Number>,
-    /// The highest number ever admitted.
-    highest_admitted: Option<Number>,
+    /// The highest rank ever admitted.
+    highest_admitted: Option<Rank>,
     /// Numbers that missed their turn: they may be admitted after higher ones.
     skipped: BTreeSet<Number>,
     /// The last position of every waiting number, and how many tickets below the frontier are served before.
@@ -48,9 +51,12 @@ impl Fairness {
         let events = outboxes(harness).await;
         for (line, item) in self.lines.iter_mut().zip(&harness.items) {
             let mine = events.iter().filter(|batch| batch.item == *item);
-            line.check_events(mine.flat_map(|batch| &batch.events))?;
             let counts = harness.memory.counts(std::slice::from_ref(item)).await.unwrap().pop();
             let snapshot = harness.memory.snapshot(item, ChangeCursor::default()).await.unwrap();
+            if let Some(snapshot) = &snapshot {
+                line.follow_cohort(snapshot);
+            }
+            line.check_events(mine.flat_map(|batch| &batch.events))?;
             if let (Some(counts), Some(snapshot)) = (counts, snapshot) {
                 line.no_ticket_is_lost(&counts)?;
                 line.frontier_moves_forward(&snapshot)?;
@@ -135,13 +141,30 @@ impl TrackedLine {
         Ok(())
     }
 
-    /// Checks that numbers are admitted in order, except after a missed turn and after a loss.
+    /// Another draw gives other ranks to the numbers of its cohort.
+    fn follow_cohort(&mut self, snapshot: &LineSnapshot) {
+        let cohort = snapshot.cohort();
+        if cohort != self.cohort {
+            (self.cohort, self.frontier, self.positions) = (cohort, None, BTreeMap::new());
+        }
+    }
+
+    fn rank(&self, number: Number) -> Rank {
+        self.cohort.as_ref().map_or(number.rank(), |cohort| cohort.rank(number))
+    }
+
+    fn number(&self, rank: Rank) -> Number {
+        self.cohort.as_ref().map_or(rank.number(), |cohort| cohort.number(rank))
+    }
+
+    /// Checks that tickets are admitted in order of their ranks, except after a missed turn and after a loss.
     fn in_order(&mut self, number: Number) -> Result<(), Violation> {
         let late = self.skipped.remove(&number) || Some(number) <= self.base;
-        if Some(number) < self.highest_admitted && !late {
+        let rank = self.rank(number);
+        if Some(rank) < self.highest_admitted && !late {
             return Err(format!("{number} was admitted after {:?}", self.highest_admitted));
         }
-        self.highest_admitted = self.highest_admitted.max(Some(number));
+        self.highest_admitted = self.highest_admitted.max(Some(rank));
         Ok(())
     }
 
@@ -170,9 +193,10 @@ impl TrackedLine {
         // A number below the frontier that was not admitted missed its turn or ended.
         let base = snapshot.base.rank();
         let before = self.frontier.unwrap_or(base).max(base);
-        let passed = (before.0..snapshot.frontier.0).map(Number);
-        let seen_events = &self.seen_events;
-        self.skipped.extend(passed.filter(|number| !seen_events.contains(&(*number, false))));
+        let passed = (before.0..snapshot.frontier.0).map(|rank| self.number(Rank(rank)));
+        let was_admitted = |number: &Number| self.seen_events.contains(&(*number, false));
+        let skipped: Vec<_> = passed.filter(|number| !was_admitted(number)).collect();
+        self.skipped.extend(skipped);
         (self.frontier, self.base) = (Some(snapshot.frontier), Some(snapshot.base));
         Ok(())
     }
@@ -180,7 +204,7 @@ impl TrackedLine {
     /// Checks that all numbers between frontier and tail wait except the departed, and below the base the
     /// reclaimed.
     fn waiting_numbers_are_dense(&self, snapshot: &LineSnapshot) -> Result<(), Violation> {
-        let (departed, reclaimed) = read(snapshot);
+        let (departed, reclaimed) = self.read(snapshot);
         let gone = departed.count_between(snapshot.frontier, snapshot.tail.next().rank());
         let span = snapshot.tail.next().0 - snapshot.frontier.0;
         let back = reclaimed.len();
@@ -197,23 +221,13 @@ impl TrackedLine {
         snapshot: &LineSnapshot,
         counts: &LineCounts,
     ) -> Result<(), Violation> {
-        let (departed, reclaimed) = read(snapshot);
-        let numbers = snapshot.frontier.0..=snapshot.tail.0;
-        let waiting = numbers.map(Number).filter(|number| !departed.contains(number.rank()));
+        let (departed, reclaimed) = self.read(snapshot);
+        let ranks = snapshot.frontier.0..=snapshot.tail.0;
+        let waiting = ranks.map(Rank).filter(|rank| !departed.contains(*rank));
         let served_before = counts.returning + reclaimed.len();
-        let now: BTreeMap<_, _> = waiting
-            .map(|number| {
-                (
-                    number,
-                    line_rules::position(
-                        served_before,
-                        snapshot.frontier,
-                        &departed,
-                        number.rank(),
-                    ),
-                )
-            })
-            .collect();
+        let position =
+            |rank| line_rules::position(served_before, snapshot.frontier, &departed, rank);
+        let now: BTreeMap<_, _> = waiting.map(|rank| (self.number(rank), position(rank))).collect();
         if served_before <= self.served_before {
             for (number, position) in &now {
                 if self.positions.get(number).is_some_and(|before| position > before) {
@@ -227,6 +241,23 @@ impl TrackedLine {
         (self.positions, self.served_before) = (now, served_before);
         Ok(())
     }
+
+    /// Reads the changes of a snapshot like a pod.
+    fn read(&self, snapshot: &LineSnapshot) -> (Departed, Reclaimed) {
+        let (mut departed, mut reclaimed) =
+            (Departed::new(snapshot.base.rank()), Reclaimed::default());
+        for (from, to) in &snapshot.reclaimed {
+            (from.0..=to.0).for_each(|number| reclaimed.insert(self.rank(Number(number))));
+        }
+        for number in &snapshot.departed {
+            if *number > snapshot.base {
+                departed.insert(self.rank(*number));
+            }
+            reclaimed.remove(self.rank(*number));
+        }
+        reclaimed.prune_below(snapshot.front);
+        (departed, reclaimed)
+    }
 }
 
 async fn outboxes(harness: &ModelHarness<'_>) -> Vec<OutboxBatch> {
@@ -235,18 +266,4 @@ async fn outboxes(harness: &ModelHarness<'_>) -> Vec<OutboxBatch> {
         events.extend(harness.memory.outbox_read(partition, None, 1_000_000).await.unwrap());
     }
     events
-}
-
-/// Reads the changes of a snapshot like a pod.
-fn read(snapshot: &LineSnapshot) -> (Departed, Reclaimed) {
-    let (mut departed, mut reclaimed) = (Departed::new(snapshot.base.rank()), Reclaimed::default());
-    snapshot.reclaimed.iter().for_each(|(from, to)| reclaimed.insert_range(*from, *to));
-    for rank in &snapshot.departed {
-        if *rank > snapshot.base.rank() {
-            departed.insert(*rank);
-        }
-        reclaimed.remove(*rank);
-    }
-    reclaimed.prune_below(snapshot.front);
-    (departed, reclaimed)
 }

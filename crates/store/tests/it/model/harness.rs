@@ -1,17 +1,19 @@
 use std::fmt::Debug;
 
+use daegi_domain::draw::draw_seed;
 use daegi_domain::{
-    EndReason, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, LivenessPage, LogPosition,
-    Number, Settings, TicketEvent, UserId,
+    Drawn, EndReason, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, LineEvent,
+    LivenessPage, LogPosition, Number, Opening, OpeningChange, Order, Policy, PolicyChange, Reveal,
+    Settings, TicketEvent, UserId,
 };
 use daegi_store::{
     AdminStore, AdmissionStore, ChangeCursor, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome,
-    LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OutboxBatch, OutboxStore, RedisStore, ReplayStore,
-    Result, Store, StoreImage, TicketStore,
+    LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
+    RedisStore, ReplayStore, Result, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
-use super::history::{FEW_USERS, Op, UpdateSpec};
+use super::history::{FEW_USERS, Op, Plan, UpdateSpec};
 use crate::support::{
     PARTITIONS, SETTINGS, START, Topology, ended_tickets, item, ticket_of, tickets_of, user,
 };
@@ -122,7 +124,8 @@ impl<'a> ModelHarness<'a> {
             | Op::Remove { .. }
             | Op::ItemUpdates { .. }
             | Op::Replay { .. }
-            | Op::Policy { .. } => self.change_item(op).await,
+            | Op::Policy { .. }
+            | Op::Plan { .. } => self.change_item(op).await,
             Op::Pause { item, paused } => {
                 both!(self, store => store.set_paused(&self.items[*item], *paused, self.now))
                     .map(drop)
@@ -196,6 +199,14 @@ impl<'a> ModelHarness<'a> {
                 both!(self, store => store.copy_settings())
             }
             Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
+            Op::Open { item, stops_half_way, stale } => {
+                self.open(*item, *stops_half_way, *stale).await
+            }
+            Op::Close { item, stale } => {
+                let (id, epoch) = (&self.items[*item], self.term(*stale));
+                unless_refused(both!(self, store => store.close_line(epoch, id, self.now)))
+                    .map(drop)
+            }
             Op::Ack { partition } => self.ack(*partition).await,
             Op::Settings { quota, tick_ms } => {
                 self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
@@ -297,9 +308,12 @@ impl<'a> ModelHarness<'a> {
             Op::Policy { item, policy, outdated } => {
                 let id = &self.items[*item];
                 let current = both!(self, store => store.item(id))?;
+                let opening = current.as_ref().and_then(|item| item.policy.opening.clone());
                 let revision = current.map_or(0, |item| item.revision) + u64::from(*outdated);
-                both!(self, store => store.set_policy(id, policy, revision, self.now)).map(drop)
+                let change = Policy { opening, ..policy.clone() }.into();
+                both!(self, store => store.set_policy(id, &change, revision, self.now)).map(drop)
             }
+            Op::Plan { item, plan } => self.plan(*item, plan).await,
             _ => Ok(()),
         }
     }
@@ -372,8 +386,65 @@ impl<'a> ModelHarness<'a> {
             .map(drop)
     }
 
+    /// Plans another opening, or changes the times of the one that the item has.
+    async fn plan(&self, item: usize, plan: &Plan) -> std::result::Result<(), Violation> {
+        let (id, now) = (&self.items[item], self.now);
+        let Some(current) = both!(self, store => store.item(id))? else { return Ok(()) };
+        let at = |offset: Option<i64>| offset.map(|offset| now.saturating_add_signed(offset));
+        let opening = Opening {
+            opens_at: at(plan.opens_in),
+            lobby_at: at(plan.lobby_in),
+            closes_at: at(plan.closes_in),
+            order: if plan.draw { Order::Draw } else { Order::Arrival },
+        };
+        let change = match current.policy.opening.clone().filter(|_| !plan.replaces) {
+            Some(old) => PolicyChange::from(Policy {
+                opening: Some(Opening { order: old.order, ..opening }),
+                ..current.policy
+            }),
+            None => PolicyChange {
+                policy: Policy {
+                    opening: Some(opening).filter(|_| !plan.removed),
+                    ..current.policy
+                },
+                opening: OpeningChange::Replaced,
+                reveal: (plan.draw && !plan.removed).then_some(Reveal([now as u8; 32])),
+            },
+        };
+        both!(self, store => store.set_policy(id, &change, current.revision, now)).map(drop)
+    }
+
+    /// Opens a line like a leader, which may die after it has fixed the cohort.
+    async fn open(
+        &self,
+        item: usize,
+        stops_half_way: bool,
+        stale: bool,
+    ) -> std::result::Result<(), Violation> {
+        let (id, epoch, now) = (&self.items[item], self.term(stale), self.now);
+        let frozen = both!(self, store => store.freeze_cohort(epoch, id, now));
+        let cohort = unless_refused(frozen)?.flatten();
+        if stops_half_way {
+            return Ok(());
+        }
+        let mut drawn = None;
+        if let Some(cohort) = cohort {
+            both!(self, store => store.waiting_from(id, cohort.first, 50))?;
+            let leaf = [cohort.size as u8; 32];
+            let (root, seed) = (leaf, draw_seed(id, &leaf, &leaf, None));
+            both!(self, store => store.put_leaves(id, &root, 0, &[leaf; 1_500]))?;
+            both!(self, store => store.leaves(id, &root, 1_024))?;
+            drawn = Some(Drawn { root, beacon: (cohort.size % 2 == 1).then_some(leaf), seed });
+        }
+        unless_refused(both!(self, store => store.open_line(epoch, id, drawn, now))).map(drop)
+    }
+
+    fn term(&self, stale: bool) -> Epoch {
+        Epoch(self.epoch.0 - u64::from(stale && self.epoch.0 > 0))
+    }
+
     async fn lead(&mut self, op: &Op) -> std::result::Result<(), Violation> {
-        let term = |stale: &bool| Epoch(self.epoch.0 - u64::from(*stale && self.epoch.0 > 0));
+        let term = |stale: &bool| self.term(*stale);
         let now = self.now;
         match op {
             Op::Admit { item, quota, min_interval, outbox_max, stale } => {
@@ -449,8 +520,9 @@ impl<'a> ModelHarness<'a> {
     ) -> std::result::Result<(Vec<OutboxBatch>, Vec<OutboxBatch>), Violation> {
         let specified = self.memory.outbox_read(partition, None, 100_000).await.unwrap();
         let found = self.redis.outbox_read(partition, None, 100_000).await.unwrap();
-        let contents = |outbox: &[OutboxBatch]| -> Vec<Vec<TicketEvent>> {
-            self.items.iter().map(|item| events_of(outbox, item)).collect()
+        let contents = |outbox: &[OutboxBatch]| -> Vec<(Vec<TicketEvent>, Vec<LineEvent>)> {
+            let events = |item| (events_of(outbox, item), line_events_of(outbox, item));
+            self.items.iter().map(events).collect()
         };
         if contents(&specified) != contents(&found) {
             return Err(format!(
@@ -507,6 +579,12 @@ impl<'a> ModelHarness<'a> {
     fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
         tickets.iter().filter_map(|index| Some(self.ticket(item, *index)?.1)).collect()
     }
+}
+
+/// The events of one line in order.
+fn line_events_of(outbox: &[OutboxBatch], item: &ItemId) -> Vec<LineEvent> {
+    let batches = outbox.iter().filter(|batch| batch.item == *item);
+    batches.filter_map(|batch| batch.line.clone()).collect()
 }
 
 /// The events of one item in order; ends of one time are sorted by number.

@@ -12,6 +12,19 @@ pub(crate) struct UpdateSpec {
     pub(crate) at: u64,
 }
 
+/// An opening; times are milliseconds from now.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) opens_in: Option<i64>,
+    pub(crate) lobby_in: Option<i64>,
+    pub(crate) closes_in: Option<i64>,
+    pub(crate) draw: bool,
+    /// Whether the opening ends instead.
+    pub(crate) removed: bool,
+    /// Whether it replaces an opening, or changes the times of one.
+    pub(crate) replaces: bool,
+}
+
 /// One operation. Items, users and tickets are indices into the lists of the harness.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
@@ -41,6 +54,9 @@ pub(crate) enum Op {
     Admit { item: usize, quota: u32, min_interval: u64, outbox_max: u64, stale: bool },
     Expire { item: usize, stale: bool },
     Sweep { item: usize, stale: bool },
+    Plan { item: usize, plan: Plan },
+    Open { item: usize, stops_half_way: bool, stale: bool },
+    Close { item: usize, stale: bool },
     Ack { partition: u16 },
     Settings { quota: Option<u32>, tick_ms: Option<u32> },
     AppendAudit { entry: u32 },
@@ -138,6 +154,23 @@ fn item_update() -> impl Strategy<Value = UpdateSpec> {
     )
 }
 
+fn plan() -> impl Strategy<Value = Plan> {
+    let opens_in = prop::option::weighted(0.8, -1..1_500i64);
+    let lobby_in = prop::option::weighted(0.3, -100..1_000i64);
+    let closes_in = prop::option::weighted(0.2, 0..400_000i64);
+    let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.1), prop::bool::weighted(0.8));
+    (opens_in, lobby_in, closes_in, flags).prop_map(
+        |(opens_in, lobby_in, closes_in, (draw, removed, replaces))| Plan {
+            opens_in,
+            lobby_in,
+            closes_in,
+            draw,
+            removed,
+            replaces,
+        },
+    )
+}
+
 fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
     let quota = prop::option::of(size(scale, 1, 4));
     let max = || prop::option::of(size(scale, 1, 6));
@@ -166,6 +199,7 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                     on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
                     guard: if requeue == auto { Guard::Offline } else { Guard::Online },
                     entry_url: None,
+                    opening: None,
                     page: Branding {
                         title: requeue.then(|| "Friday".into()),
                         ..Branding::default()
@@ -242,6 +276,10 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         2 => (0..super::super::support::PARTITIONS).prop_map(|partition| Op::Ack { partition }),
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
+        4 => (item(), plan()).prop_map(|(item, plan)| Op::Plan { item, plan }),
+        6 => (item(), prop::bool::weighted(0.2), stale())
+            .prop_map(|(item, stops_half_way, stale)| Op::Open { item, stops_half_way, stale }),
+        2 => (item(), stale()).prop_map(|(item, stale)| Op::Close { item, stale }),
         1 => any::<u32>().prop_map(|entry| Op::AppendAudit { entry }),
         2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),
     ]

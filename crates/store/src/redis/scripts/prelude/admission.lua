@@ -8,6 +8,7 @@ end
 -- Return whether the line can admit no ticket now, apart from a full outbox.
 local function is_stopped(item, now)
   return item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1'
+    or phase(item, now) ~= 'open'
     or tonumber(item.recoveringUntil or '0') > now or tonumber(item.behindUntil or '0') > now
     or item.tokensPerTick == '0' or global_quota('1') == 0
 end

@@ -22,12 +22,13 @@ end
 -- End the waiting, returning and missed tickets without events. Entries stay. Numbers issued before are below
 -- validFrom afterwards.
 local function restart_line()
-  local item = item_fields('tail', 'dropped')
+  local item = item_fields('tail', 'dropped', 'cohortSize')
   local ended = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING) + redis.call('HLEN', MISSED)
   allow_oom(ITEM)
   redis.call('HINCRBY', ITEM, 'ended', ended)
   redis.call('HSET', ITEM,
     'dropped', format_number(tonumber(item.dropped) + redis.call('LLEN', DEPARTED)),
     'validFrom', format_number(tonumber(item.tail) + 1), 'recoveringUntil', '0', 'behindUntil', '0')
+  if (item.cohortSize or '') ~= '' then redis.call('HSET', ITEM, 'cohortServed', item.cohortSize) end
   redis.call('UNLINK', WAITING, RETURNING, MISSED, MISSED_UNTIL, DEPARTED, SLICE_STARTS)
 end

@@ -6,7 +6,7 @@
 local function load_recovery_state(loss_until)
   local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'lostRangeUsedAt',
     'recoveringUntil'}
-  local item = item_fields('id', 'removed', 'run', unpack(numbers))
+  local item = item_fields('id', 'removed', 'run', 'opening', 'lobbyAt', 'closesAt', 'openedAt', unpack(numbers))
   for _, name in ipairs(numbers) do
     item[name] = tonumber(item[name] or '0')
   end
@@ -89,7 +89,9 @@ local function advance_past_lost(item, given, now, recovery_hold)
   end
   -- Reclaimed numbers may be lost again: restart a running recovery hold with its full duration.
   item.recoveringUntil = item.recoveringUntil > now and now + recovery_hold or 0
-  move_base(item, math.max(math.min(now * NUMBERS_PER_MS, MAX_NUMBER), math.max(item.tail, given) + LOSS_GAP))
+  -- A gap in the numbers of a cohort takes time to draw, so that it is small in the lobby.
+  local clock = phase(item, now) == 'lobby' and 0 or math.min(now * NUMBERS_PER_MS, MAX_NUMBER)
+  move_base(item, math.max(clock, math.max(item.tail, given) + LOSS_GAP))
   item.lostTo = item.base
   redis.call('HSET', ITEM, 'base', format_number(item.base), 'tail', format_number(item.tail),
     'lostFrom', format_number(item.lostFrom), 'takeBackUntil', format_number(item.takeBackUntil),

@@ -28,6 +28,30 @@ local function first_above_base(base)
   return tonumber(redis.call('ZRANGEBYSCORE', WAITING, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
 end
 
+-- Return the lowest rank from `from` on that may wait, or one past the tail. In a drawn cohort this is the rank
+-- that is served next, even if its ticket departed. The rank of any other ticket is its number. `item` has the
+-- fields tail, cohortFirst, cohortSize, cohortServed and drawSeed.
+local function first_rank(item, from)
+  local first = tonumber(redis.call('ZRANGEBYSCORE', WAITING, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    or format_number(tonumber(item.tail) + 1))
+  if (item.drawSeed or '') == '' then return first end
+  local cohort_first, served = tonumber(item.cohortFirst), tonumber(item.cohortServed)
+  if served < tonumber(item.cohortSize) and cohort_first >= from and first >= cohort_first then
+    return cohort_first + served
+  end
+  return first
+end
+
+-- Return whether the line has a cohort with ranks that were not served; read once per call.
+local unserved
+local function has_unserved_ranks()
+  if unserved == nil then
+    local size, served = unpack(redis.call('HMGET', ITEM, 'cohortSize', 'cohortServed'))
+    unserved = (size or '') ~= '' and tonumber(served) < tonumber(size)
+  end
+  return unserved
+end
+
 -- Return the number at which the line's counter started; read once per call.
 local cached_base
 local function line_base()
@@ -37,11 +61,11 @@ end
 
 -- Remove a waiting ticket. Log its departure if a lower number waits; pods derive other departures from the
 -- frontier. Always log a number at or below the base, because a lower number may still be reclaimed, so that
--- pods cannot derive this departure from the front.
+-- pods cannot derive this departure from the front. The same holds while a cohort is served by rank.
 local function remove_waiting(user, number)
   redis.call('ZREM', WAITING, user)
   local first = first_waiting()
-  if number <= line_base() or (first and first < number) then
+  if number <= line_base() or (first and first < number) or has_unserved_ranks() then
     redis.call('RPUSH', DEPARTED, format_number(number))
   end
 end

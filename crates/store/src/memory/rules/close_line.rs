@@ -1,0 +1,18 @@
+use daegi_domain::{LineEvent, Millis};
+
+use crate::memory::line::Line;
+use crate::memory::outbox::PendingEvents;
+
+/// Records that the line closed, once per closing time.
+pub(in crate::memory) fn close_line(
+    line: &mut Line,
+    now: Millis,
+    events: &mut PendingEvents,
+) -> bool {
+    if line.removed || !line.item.is_close_due(now) {
+        return false;
+    }
+    line.item.closed_at = line.item.policy.opening.as_ref().and_then(|opening| opening.closes_at);
+    events.line = Some(LineEvent::Closed { at: now });
+    true
+}

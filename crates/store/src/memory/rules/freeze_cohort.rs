@@ -1,0 +1,25 @@
+use daegi_domain::{CohortRange, Millis, Number};
+
+use crate::limits::MAX_COHORT;
+use crate::memory::line::Line;
+
+/// Fixes the cohort of a line whose draw is due: all numbers from the lowest waiting one to the tail.
+pub(in crate::memory) fn freeze_cohort(line: &mut Line, now: Millis) -> Option<CohortRange> {
+    if line.removed || !line.item.is_opening_due(now) {
+        return None;
+    }
+    let tail = line.tail;
+    if let Some(frozen) = line.item.draw.as_ref()?.cohort {
+        return Some(frozen);
+    }
+    let first = line.waiting.first_number_from(Number(0)).unwrap_or(tail.next());
+    let first = first.max(Number((tail.0 + 1).saturating_sub(MAX_COHORT)));
+    let cohort = CohortRange { first, size: tail.0 + 1 - first.0 };
+    // After a data loss, a part of the cohort is below the base. Ranks mix both parts, so all of it must
+    // be below.
+    if cohort.size > 0 && first <= line.base && line.base < tail {
+        line.move_base(tail);
+    }
+    line.item.draw.as_mut()?.cohort = Some(cohort);
+    Some(cohort)
+}
