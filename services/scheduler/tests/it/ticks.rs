@@ -142,7 +142,7 @@ async fn a_user_who_missed_their_turn_returns_ahead_of_the_line() {
     let report = harness.tick().await;
     assert_eq!((report.missed, report.admitted), (1, 1), "lee takes kim's turn");
     let kim = harness.state("concert", "kim", numbers[0]).await;
-    assert_eq!(kim, TicketState::Live(LiveState::Waiting { position: 1 }));
+    assert_eq!(kim, TicketState::Live(LiveState::Waiting { position: Some(1) }));
     harness.tick().await;
     assert_eq!(harness.admitted().await, ["lee", "kim"]);
 }
