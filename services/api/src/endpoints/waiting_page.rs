@@ -92,6 +92,8 @@ async fn find(
         (Some(Err(error)), _) if error.is_transient() => PageState::Trouble,
         (_, LineState::SoldOut) => PageState::SoldOut,
         (_, LineState::Disabled) => PageState::Closed,
+        (_, LineState::Scheduled) => PageState::Scheduled,
+        (_, LineState::Closed) => PageState::LineClosed,
         _ => PageState::Outside,
     };
     (Some(summary), state)
