@@ -60,7 +60,7 @@ async fn counts_contain_the_frontier_and_the_ends_by_reason() {
         store.leave(&at(4), START).await.unwrap();
         store.expire(epoch, &id, START + 31_000).await.unwrap();
         let counts = store.counts(&[id]).await.unwrap().remove(0);
-        assert_eq!((counts.base, counts.frontier), (Number(base), Number(base + 4)), "{name}");
+        assert_eq!((counts.base, counts.front), (Number(base), Number(base + 4)), "{name}");
         assert_eq!((counts.tail, counts.waiting, counts.entered), (Number(base + 6), 2, 0));
         let totals = LineTotals {
             joined: 6,

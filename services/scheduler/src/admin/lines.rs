@@ -108,7 +108,7 @@ pub(super) async fn now(
             returning: counts.returning,
             missed: counts.missed,
             entered: counts.entered,
-            frontier: counts.frontier.0.saturating_sub(counts.base.0 + 1),
+            frontier: counts.front.0.saturating_sub(counts.base.0 + 1),
             tail: counts.tail.0.saturating_sub(counts.base.0),
             joined: counts.totals.joined,
             admitted: counts.totals.admitted,

@@ -78,7 +78,7 @@ fn read_changes(changes: &[String]) -> Result<(Vec<Rank>, Ranges)> {
 }
 
 pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCounts> {
-    let [waiting, returning, missed, entered, base, frontier, tail, ref totals @ ..] = counts[..]
+    let [waiting, returning, missed, entered, base, front, tail, ref totals @ ..] = counts[..]
     else {
         return None;
     };
@@ -92,7 +92,7 @@ pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCoun
         missed,
         entered,
         base: Number(base),
-        frontier: Number(frontier),
+        front: Number(front),
         tail: Number(tail),
         totals: LineTotals { joined, admitted, ended, completed, expired, left, abandoned },
     })
