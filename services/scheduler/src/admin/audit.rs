@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{AdminResult, AdminState, store_call};
+use super::{AdminResult, AdminState, COMPONENT, store_call};
 
 /// The header with the operator's name, percent-encoded where it is not ASCII.
 const OPERATOR: &str = "x-operator";
@@ -102,7 +102,13 @@ impl AdminState {
         };
         let text = serde_json::to_string(&entry).unwrap_or_default();
         if let Err(error) = store_call(self.store.append_audit(&text)).await {
-            tracing::warn!(%error, admin.call = action, "change applied but not recorded in the audit log");
+            tracing::warn!(
+                component = COMPONENT,
+                %error,
+                admin.call = action,
+                item.id = id,
+                "change applied but not recorded in the audit log"
+            );
         }
     }
 }
