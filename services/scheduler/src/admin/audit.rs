@@ -59,6 +59,15 @@ pub(super) struct AuditQuery {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({ "entries": [{
+    "at": "2026-11-20T19:00:00.000Z",
+    "operator": "kim",
+    "replica": "scheduler-1",
+    "action": "set policy",
+    "itemId": "concert",
+    "from": { "maxActive": null },
+    "to": { "maxActive": 200 },
+}] }))]
 pub(super) struct AuditPage {
     entries: Vec<Entry>,
 }
