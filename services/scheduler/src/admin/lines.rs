@@ -126,7 +126,7 @@ pub(super) async fn now(
             admin.store.heartbeats(at),
         )
     };
-    let (item, counts, settings, notices) = store_call(reads).await?;
+    let (item, counts, settings, heartbeats) = store_call(reads).await?;
     let [id] = ids;
     let Some((item, counts)) = item.zip(counts.into_iter().next()) else {
         return Err(AdminError::ItemNotFound(id));
@@ -134,7 +134,7 @@ pub(super) async fn now(
     let speed = admin.monitor.admitted_per_second(&id, counts.totals.admitted, at);
     let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
-    let mut events = Processes::from_heartbeats(notices).events;
+    let mut events = Processes::from_heartbeats(heartbeats).events;
     events.retain(|event| event.item_id == id);
     Ok(Json(LineDetail {
         at: rfc3339(at),

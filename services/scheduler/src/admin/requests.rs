@@ -66,12 +66,12 @@ impl CreateItem {
 impl ReplaceItem {
     pub(super) fn change(self, id: ItemId) -> Result<ItemChange, PolicyError> {
         self.policy.check()?;
-        let by_hand = UpdateItem {
+        let update = UpdateItem {
             item_name: self.item_name,
             remain_count: self.remain_count,
             waiting_queue_enabled: self.waiting_queue_enabled,
         };
-        Ok(ItemChange { policy: Some(self.policy), ..by_hand.change(id) })
+        Ok(ItemChange { policy: Some(self.policy), ..update.change(id) })
     }
 }
 
