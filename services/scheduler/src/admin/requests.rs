@@ -1,5 +1,8 @@
 //! Request bodies and queries of admin calls. A parsed body is valid except for its policy, whose
 //! rules may contradict each other.
+//!
+//! The bodies repeat their common fields, because serde cannot flatten a struct into one that denies
+//! unknown fields.
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Policy, PolicyError};
 use daegi_runtime::http::QueryParams;
