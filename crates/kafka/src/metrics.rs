@@ -1,4 +1,7 @@
 //! The metrics of the consumer loop. Each constant has its help text in [`describe`].
+//!
+//! The scheduler registers its own metrics with the same lines: a shared function would belong to
+//! `daegi-runtime`, on which this crate must not depend.
 
 use ::metrics::{Unit, describe_counter, describe_gauge};
 

@@ -2,6 +2,9 @@
 //!
 //! Every method is one atomic step on one line, unless its documentation states otherwise. `now` is
 //! the caller's clock in Unix milliseconds.
+//!
+//! A signature stands in the trait, in both stores and in the testkit's `InterceptedStore`: Rust has no
+//! way to implement a method without repeating it.
 
 mod admin;
 mod admission;

@@ -8,6 +8,7 @@ use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
 use metrics::counter;
 
+use crate::app::COMPONENT;
 use crate::metrics::TOO_OLD;
 
 /// Result of a request.
@@ -75,6 +76,9 @@ pub enum Error {
     /// A store call timed out.
     #[error("the store did not reply in time")]
     StoreTimeout,
+    /// The operating system has no random number for a new user id.
+    #[error("no random user id can be made: {0}")]
+    NoRandomness(getrandom::Error),
     /// The pod has queued its maximum of requests.
     #[error("this pod is overloaded, retry after Retry-After")]
     Overloaded,
@@ -113,6 +117,7 @@ impl Error {
             // The client is not at fault and may retry.
             Self::Store(_)
             | Self::StoreTimeout
+            | Self::NoRandomness(_)
             | Self::Overloaded
             | Self::TooManyStreams
             | Self::ItemRemoved
@@ -120,26 +125,31 @@ impl Error {
         }
     }
 
-    /// Returns the detail of the problem. Details of store errors are only logged.
+    /// Returns the detail of the problem. Details of internal errors are only logged.
     fn detail(&self) -> Cow<'static, str> {
         match self {
-            Self::Store(_) | Self::StoreTimeout => {
+            Self::Store(_) | Self::StoreTimeout | Self::NoRandomness(_) => {
                 "the waiting room cannot answer now, try again".into()
             }
             error => error.to_string().into(),
         }
     }
 
-    /// Logs store errors that a retry cannot resolve at error level, and all others at debug level,
-    /// because the refresher logs the begin and the end of an outage once per line. Counts tickets
-    /// past their maximum age.
+    /// Logs at error level what a retry cannot resolve and a failed random generator, and all others
+    /// at debug level, because the refresher logs the begin and the end of an outage once per line.
+    /// Counts tickets past their maximum age.
     fn log(&self) {
         if matches!(self, Self::Token(TokenError::TooOld)) {
             counter!(TOO_OLD).increment(1);
         }
         match self {
             Self::Store(error) if !error.is_transient() => {
-                tracing::error!(%error, "unreadable data in store");
+                let component = COMPONENT;
+                tracing::error!(component, %error, "store call failed, a retry cannot help");
+            }
+            Self::NoRandomness(error) => {
+                let component = COMPONENT;
+                tracing::error!(component, %error, "random generator failed, join refused");
             }
             error => tracing::debug!(%error, code = error.code().as_str(), "request refused"),
         }
@@ -194,6 +204,15 @@ mod tests {
         assert_eq!(problem.code, Code::Unavailable);
         assert!(RETRY_AFTER_SECONDS.contains(&problem.retry_after.unwrap()));
         assert!(!problem.detail.contains("10.0.0.7"));
+    }
+
+    #[test]
+    fn a_failed_random_generator_is_not_reported_as_a_store_timeout() {
+        let error = Error::NoRandomness(getrandom::Error::UNSUPPORTED);
+        assert!(error.to_string().starts_with("no random user id can be made"), "{error}");
+        let problem = Problem::from(error);
+        assert_eq!((problem.status, problem.code), (503, Code::Unavailable));
+        assert!(problem.retry_after.is_some());
     }
 
     #[test]

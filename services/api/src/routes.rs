@@ -1,5 +1,6 @@
 //! The operations of the api. Routers, OpenAPI document and docs page are built from these lists, so that
-//! a route cannot be served without being documented, or the other way round.
+//! a route cannot be served without being documented, or the other way round. The declarations look
+//! alike because they are data: each line differs in its values.
 
 use std::sync::Arc;
 

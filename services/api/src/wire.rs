@@ -215,6 +215,8 @@ impl Verdict {
     }
 }
 
+/// Not merged with the conversion to [`Status`]: the three enums are separate contracts, and a new end
+/// reason needs a decision in each.
 impl From<EndReason> for Reason {
     fn from(reason: EndReason) -> Self {
         match reason {

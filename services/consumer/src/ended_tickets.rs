@@ -16,10 +16,10 @@ use daegi_kafka::{
 use daegi_runtime::Clock;
 use daegi_store::TicketStore;
 
-use crate::ConsumerDeps;
 use crate::error::retry_later;
 use crate::orders::ITEM_RECOVERY_WINDOW_MS;
 use crate::replay::ReplayRecord;
+use crate::{COMPONENT, ConsumerDeps};
 
 /// Maximum number of ended tickets of one topic partition that one replay records. Each takes about
 /// 100 bytes of the store for 1 h; without a limit, clients that join and leave all day could fill a
@@ -143,6 +143,7 @@ impl MessageHandler for EndedTicketHandler {
         }
         if recorded < MAX_ENDS && count == MAX_ENDS {
             tracing::warn!(
+                component = COMPONENT,
                 topic = %Self::TOPIC,
                 partition,
                 count,

@@ -5,7 +5,8 @@ use daegi_kafka::{Event, Poison, RetryLater, schema};
 use serde::de::DeserializeOwned;
 
 /// Why a consumer cannot start. Messages do not repeat their source, because callers print the
-/// whole chain.
+/// whole chain. The scheduler has the same two variants and more: a shared type would have to live in
+/// `daegi-bootstrap`, which would link librdkafka into the api.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The store cannot be opened.

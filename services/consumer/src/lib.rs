@@ -75,7 +75,7 @@ pub fn start(
     config: Option<ConsumerConfig>,
     deps: ConsumerDeps,
     shutdown: &Shutdown,
-) -> Result<(), Error> {
+) -> daegi_kafka::Result<()> {
     metrics::describe();
     let health = deps.health.clone();
     if let Some(config) = config {

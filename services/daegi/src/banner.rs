@@ -56,25 +56,32 @@ impl Banner {
     fn events(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(brokers) = &self.brokers else { return Ok(()) };
         let topic = self.topics.name(Topic::TokenActivated);
-        writeln!(f, "\n  listen as the order service to who is let in:\n")?;
+        writeln!(f, "\n  read the admissions as the order service:\n")?;
         writeln!(f, "kcat -b {brokers} -C -t {topic} -f '%h %s\\n'")
     }
 
     fn secrets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.generated.contains(&"admin-token") {
-            writeln!(f, "  admin token   {}  (made up for this run)", self.bearer)?;
+            writeln!(f, "  admin token   {}  (generated for this run)", self.bearer)?;
         }
         if !self.store_is_durable {
             writeln!(
                 f,
-                "\n  a restart forgets every item, line, ticket and change made here: the store is"
+                "\n  a restart deletes all items, lines, tickets and changes, because the store is the"
             )?;
-            writeln!(f, "  this process's memory. Set --store=redis://host:port to keep them.")?;
+            writeln!(f, "  memory of this process. Set --store=redis://host:port to keep them.")?;
         }
         if self.store_is_durable && !self.generated.is_empty() {
             let secrets = self.generated.join(", ");
-            writeln!(f, "\n  warning: generated {secrets}: tokens end with this process,")?;
-            writeln!(f, "  while the lines in {} stay. Set them to keep both.", self.store)?;
+            writeln!(
+                f,
+                "\n  warning: this run generated {secrets}: the next start rejects its tokens,"
+            )?;
+            writeln!(
+                f,
+                "  but the lines in {} remain. Configure the secrets to keep both.",
+                self.store
+            )?;
         }
         Ok(())
     }
@@ -82,7 +89,7 @@ impl Banner {
     fn addresses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { store, public, internal, .. } = self;
         writeln!(f, "\n  daegi: a virtual waiting room, every role in one process\n")?;
-        writeln!(f, "  people        {public}  (API: {public}/docs)")?;
+        writeln!(f, "  users         {public}  (API: {public}/docs)")?;
         writeln!(f, "  operators     {internal}  (not for the internet)")?;
         if let Some(orders_url) = &self.orders_url {
             writeln!(f, "  orders        {orders_url}/orders  (the order service of the demo)")?;
@@ -100,9 +107,9 @@ impl Banner {
         let token = if is_generated { format!("#token={bearer}") } else { String::new() };
         writeln!(f, "\n  open in a browser:\n")?;
         if self.orders_url.is_some() {
-            writeln!(f, "  a shop behind the line   {public}/shop")?;
+            writeln!(f, "  the shop                 {public}/shop")?;
         }
-        writeln!(f, "  the line                 {public}/wait/{}", self.item())?;
+        writeln!(f, "  the waiting page         {public}/wait/{}", self.item())?;
         writeln!(f, "  the operator's console   {internal}/admin/{token}")
     }
 
@@ -111,12 +118,12 @@ impl Banner {
         writeln!(f, "\n  join the line and keep the token:\n")?;
         writeln!(f, "TOKEN=$(curl -s -X POST -H 'user-id: kim' {line} \\")?;
         writeln!(f, r#"  | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "$TOKEN""#)?;
-        writeln!(f, "\n  ask where you are; ENTERABLE comes with a pass:\n")?;
+        writeln!(f, "\n  poll the ticket; the answer has a pass once the status is ENTERABLE:\n")?;
         writeln!(f, "curl -s \"{line}/$TOKEN\"")
     }
 
     fn verify(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n  ask as the order service whether that person was let in:\n")?;
+        writeln!(f, "\n  verify the entry as the order service:\n")?;
         writeln!(
             f,
             "curl -s -H 'content-type: application/json' -d \"{{\\\"token\\\":\\\"$TOKEN\\\"}}\" \\"
@@ -126,7 +133,7 @@ impl Banner {
 
     fn quota_example(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { internal, bearer, .. } = self;
-        writeln!(f, "\n  let in three per tick instead; 0 pauses:\n")?;
+        writeln!(f, "\n  admit three tickets per tick; 0 pauses all lines:\n")?;
         writeln!(f, "curl -s -X PUT -H \"authorization: Bearer {bearer}\" \\")?;
         writeln!(
             f,
@@ -138,7 +145,7 @@ impl Banner {
     fn demo(&self, f: &mut fmt::Formatter<'_>, orders_url: &str) -> fmt::Result {
         let item = self.item();
         self.join_and_poll_example(f)?;
-        writeln!(f, "\n  buy with the pass; a second time answers the same order:\n")?;
+        writeln!(f, "\n  order with the pass; a repeated request returns the same order:\n")?;
         writeln!(f, "PASS=$(curl -s \"{}/$TOKEN\" \\", self.line())?;
         writeln!(f, r#"  | sed 's/.*"pass":"\([^"]*\)".*/\1/')"#)?;
         writeln!(f, "curl -s -H \"authorization: Bearer $PASS\" \\")?;
@@ -146,9 +153,12 @@ impl Banner {
         writeln!(f, "  {orders_url}/orders")?;
         writeln!(
             f,
-            "\n  the demo: a product service puts \"{item}\" on sale and a crowd comes. daegi lets"
+            "\n  the demo: a product service puts \"{item}\" on sale and simulated visitors"
         )?;
-        writeln!(f, "  twenty in at a time, and an order service sells to whoever brings a pass.\n")
+        writeln!(
+            f,
+            "  join. daegi admits twenty at a time, and an order service sells to users with a pass.\n"
+        )
     }
 
     fn line(&self) -> String {

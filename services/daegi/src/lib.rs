@@ -101,17 +101,8 @@ fn start(config: &Config, context: &ServiceContext, shutdown: &Shutdown) -> Star
     let mut api = daegi_api::start(ApiDeps::new(config, context), shutdown);
     api.internal = api.internal.merge(daegi_scheduler::start(scheduler, shutdown));
     let consumer = ConsumerDeps::new(config, context);
-    daegi_consumer::start(daegi_consumer::consumer_config(config), consumer, shutdown)
-        .map_err(role_error)?;
+    daegi_consumer::start(daegi_consumer::consumer_config(config), consumer, shutdown)?;
     Ok(api)
-}
-
-/// Converts an error of the consumer at the start; the scheduler has the same variants.
-fn role_error(error: daegi_consumer::Error) -> daegi_scheduler::Error {
-    match error {
-        daegi_consumer::Error::Store(error) => error.into(),
-        daegi_consumer::Error::Kafka(error) => error.into(),
-    }
 }
 
 /// Creates the seed items, the item of the demo, or an initial item in an empty store. Returns an item for the

@@ -38,6 +38,9 @@ use tokio_util::task::TaskTracker;
 use crate::{Leadership, LineMonitor, console};
 use error::AdminError;
 
+/// The name of the admin API in logs.
+const COMPONENT: &str = "admin";
+
 /// Timeout of the store calls of one admin call.
 const STORE_TIMEOUT: Duration = Duration::from_millis(900);
 

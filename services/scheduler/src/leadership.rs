@@ -11,6 +11,9 @@ use daegi_store::Epoch;
 
 use crate::metrics;
 
+/// The name of the election in logs.
+const COMPONENT: &str = "leader";
+
 /// The leadership as this replica sees it. Written by the leader loop, read by the admin API.
 #[derive(Debug)]
 pub struct Leadership {
@@ -97,7 +100,8 @@ impl Leadership {
         self.lock().term = Some(Term { epoch, since });
         gauge!(metrics::IS_LEADER).set(1);
         gauge!(metrics::EPOCH).set(epoch.0 as f64);
-        tracing::info!(replica = self.replica, epoch = epoch.0, "elected leader");
+        let (replica, epoch, component) = (&self.replica, epoch.0, COMPONENT);
+        tracing::info!(component, replica, epoch, "elected leader");
     }
 
     pub(crate) fn term_ended(&self, epoch: Epoch, end: TermEnd) {
@@ -111,15 +115,25 @@ impl Leadership {
         gauge!(metrics::TERM_SECONDS).set(0);
         let reason = end.reason();
         counter!(metrics::HAND_OVERS, "reason" => reason).increment(1);
-        let replica = &self.replica;
-        tracing::info!(replica, epoch = epoch.0, reason, "leadership lost, now standby");
+        let (replica, epoch, component) = (&self.replica, epoch.0, COMPONENT);
+        // `tools/chaos` reads both messages and the reason.
+        if end == TermEnd::Stopped {
+            tracing::info!(component, replica, epoch, reason, "leadership released");
+        } else {
+            tracing::info!(component, replica, epoch, reason, "leadership lost, now standby");
+        }
     }
 
     fn fenced(&self, epoch: Epoch) {
         self.lock().stale_refusals += 1;
         counter!(metrics::STALE).increment(1);
-        let (replica, epoch) = (&self.replica, epoch.0);
-        tracing::warn!(replica, epoch, "store rejected this epoch, another replica leads");
+        let (replica, epoch, component) = (&self.replica, epoch.0, COMPONENT);
+        tracing::warn!(
+            component,
+            replica,
+            epoch,
+            "store rejected this epoch, another replica leads"
+        );
     }
 
     pub(crate) fn record_tick(&self, took: Duration, now: Millis) {

@@ -80,7 +80,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let path = Path::from_request_parts(parts, state).await;
-        let Path(params) = path.map_err(|error| bad_path(&error))?;
+        let Path(params) = path.map_err(|error| bad_path(&error, parts))?;
         Ok(Self(params))
     }
 }
@@ -116,9 +116,10 @@ fn json_error(error: &serde_json::Error) -> Problem {
 
 /// Maps a rejected path to a problem: 500 for a handler that extracts parameters its route does not
 /// have, because that is a bug, otherwise 400.
-fn bad_path(error: &PathRejection) -> Problem {
+fn bad_path(error: &PathRejection, parts: &Parts) -> Problem {
     if error.status().is_server_error() {
-        tracing::error!(%error, "handler extracts parameters its route does not have");
+        let (component, method) = ("http", &parts.method);
+        tracing::error!(component, %method, %error, "handler extracts parameters its route does not have");
         return Problem::internal();
     }
     Problem::invalid(error.body_text())

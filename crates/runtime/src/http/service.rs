@@ -145,9 +145,10 @@ async fn route(
         client.intake.body_complete();
     }
     client.add_peer(&mut request);
+    let method = request.method().clone();
     // A router is always ready.
     let answer = client.timer.timeout_at(deadline, router.call(request)).await;
-    let Ok(response) = answer.ok_or_else(response_timeout)?;
+    let Ok(response) = answer.ok_or_else(|| response_timeout(&method))?;
     Ok(response)
 }
 
@@ -176,9 +177,10 @@ fn request_timeout() -> Problem {
 }
 
 /// Returns the problem of a handler that missed the deadline: 503, because a retry can succeed.
-/// Logs it, because no other code detects it.
-fn response_timeout() -> Problem {
-    tracing::error!(deadline = ?REQUEST_DEADLINE, "request exceeded the response deadline");
+/// Logs it, because no other code detects it; without the path, because a path may contain a token.
+fn response_timeout(method: &Method) -> Problem {
+    let component = "http";
+    tracing::error!(component, %method, deadline = ?REQUEST_DEADLINE, "request exceeded the response deadline");
     Problem::unavailable("no answer in time")
 }
 

@@ -42,7 +42,7 @@ pub enum Code {
     UriTooLong,
     /// The content type of the body is not JSON.
     UnsupportedMediaType,
-    /// Too many requests from one source.
+    /// The user did something more often, or on more connections, than allowed.
     RateLimited,
     /// The line or the whole store has as many waiting tickets as allowed.
     LineFull,
@@ -106,7 +106,7 @@ impl Code {
             Self::PayloadTooLarge => (S::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "Body too large"),
             Self::UriTooLong => (S::URI_TOO_LONG, "URI_TOO_LONG", "Address too long"),
             Self::UnsupportedMediaType => (S::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", "JSON expected"),
-            Self::RateLimited => (S::TOO_MANY_REQUESTS, "RATE_LIMITED", "Too many requests"),
+            Self::RateLimited => (S::TOO_MANY_REQUESTS, "RATE_LIMITED", "Limit exceeded"),
             Self::LineFull => (S::TOO_MANY_REQUESTS, "LINE_FULL", "Line full"),
             Self::HeadersTooLarge => (S::REQUEST_HEADER_FIELDS_TOO_LARGE, "HEADERS_TOO_LARGE", "Headers too large"),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "INTERNAL", "Internal error"),

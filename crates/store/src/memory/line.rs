@@ -453,7 +453,7 @@ impl Line {
             missed: self.missed.len(),
             entered: self.entered.len(),
             base: self.base,
-            frontier: self.front().number(),
+            front: self.front().number(),
             tail: self.tail,
             totals: self.totals,
         }

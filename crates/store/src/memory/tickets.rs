@@ -3,6 +3,7 @@ use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Settings, Ticket, Us
 
 use super::line::Line;
 use super::outbox::PendingEvents;
+use super::rules::end_ticket::TicketEnd;
 use super::state::commit;
 use super::{MemoryStore, rules};
 use crate::types::{
@@ -78,7 +79,7 @@ impl TicketStore for MemoryStore {
         let (mut state, partition) = (self.state(), self.partition_index(&ticket.item));
         let store = self.checked_identity(&mut state, partition, now);
         let outcome = state.update_line(&ticket.item, partition, None, |line, events| {
-            Some(rules::end_ticket::leave(line, ticket, store, now, events))
+            Some(TicketEnd { line, ticket, store, now, events }.leave())
         });
         Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
     }
@@ -92,7 +93,7 @@ impl TicketStore for MemoryStore {
         let (mut state, partition) = (self.state(), self.partition_index(&ticket.item));
         let store = self.checked_identity(&mut state, partition, now);
         let outcome = state.update_line(&ticket.item, partition, None, |line, events| {
-            Some(rules::end_ticket::complete(line, ticket, reason, store, now, events))
+            Some(TicketEnd { line, ticket, store, now, events }.complete(reason))
         });
         Ok(outcome.unwrap_or(EndOutcome::ItemUnknown))
     }

@@ -78,7 +78,7 @@ pub struct LineCounts {
     /// Where the line's counter started.
     pub base: Number,
     /// The lowest waiting number; one past the tail if none waits.
-    pub frontier: Number,
+    pub front: Number,
     /// The last number issued.
     pub tail: Number,
     /// Totals since the line was created.
@@ -89,7 +89,7 @@ impl LineCounts {
     /// Whether no number at or below the line's base waits.
     #[must_use]
     pub fn front_is_above_base(&self) -> bool {
-        self.frontier > self.base
+        self.front > self.base
     }
 }
 

@@ -28,17 +28,18 @@ async fn a_process_without_heartbeats_is_removed() {
         store.put_heartbeat("b", "standing by", START).await.unwrap();
         store.put_heartbeat("a", "leading", START + 1).await.unwrap();
         store.put_heartbeat("b", "leading now", START + 2).await.unwrap();
-        let notice = |who: &str, text: &str, at| HeartbeatRecord {
+        let heartbeat = |who: &str, text: &str, at| HeartbeatRecord {
             process: who.into(),
             payload: text.into(),
             at,
         };
-        let [a, b] = [notice("a", "leading", START + 1), notice("b", "leading now", START + 2)];
+        let [a, b] =
+            [heartbeat("a", "leading", START + 1), heartbeat("b", "leading now", START + 2)];
         assert_eq!(store.heartbeats(later + 1).await.unwrap(), [a, b.clone()], "{name}");
         assert_eq!(store.heartbeats(later + 2).await.unwrap(), [b], "{name}");
         store.put_heartbeat("c", "new", later + 3).await.unwrap();
         let left = store.heartbeats(START).await.unwrap();
-        assert_eq!(left, [notice("c", "new", later + 3)], "{name}: deleted, not only hidden");
+        assert_eq!(left, [heartbeat("c", "new", later + 3)], "{name}: deleted, not only hidden");
     }
 }
 
@@ -60,7 +61,7 @@ async fn counts_contain_the_frontier_and_the_ends_by_reason() {
         store.leave(&at(4), START).await.unwrap();
         store.expire(epoch, &id, START + 31_000).await.unwrap();
         let counts = store.counts(&[id]).await.unwrap().remove(0);
-        assert_eq!((counts.base, counts.frontier), (Number(base), Number(base + 4)), "{name}");
+        assert_eq!((counts.base, counts.front), (Number(base), Number(base + 4)), "{name}");
         assert_eq!((counts.tail, counts.waiting, counts.entered), (Number(base + 6), 2, 0));
         let totals = LineTotals {
             joined: 6,

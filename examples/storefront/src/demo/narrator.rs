@@ -14,7 +14,7 @@ use crate::product::{Phase, Progress};
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Printed after the sale has closed.
-const END: &str = "\n       the sale is over, the waiting room is still open; Ctrl-C ends it";
+const END: &str = "\n       the sale is over and the waiting room stays open; Ctrl-C stops it";
 
 pub(super) struct Narrator {
     handles: DemoHandles,
@@ -64,20 +64,20 @@ impl Narrator {
         let (Progress { stock, sold, .. }, waiting) = (sale, self.waiting);
         match (sale.phase, sale.restocked > 0) {
             (Phase::Planned, _) => "the sale is planned".to_owned(),
-            (Phase::OnSale, false) => format!("on sale: {stock} seats, people come"),
+            (Phase::OnSale, false) => format!("on sale: {stock} seats, visitors join the line"),
             (Phase::SoldOut, false) => {
-                format!("sold out: nobody is let in, {waiting} people keep their places in line")
+                format!("sold out: admission stops, {waiting} visitors keep their positions")
             }
             (Phase::OnSale, true) => {
-                format!("restocked: {stock} more seats, the line goes on where it stopped")
+                format!("restocked: {stock} more seats, admission continues where it stopped")
             }
-            (Phase::SoldOut, true) => format!("sold out again, {waiting} people still wait"),
+            (Phase::SoldOut, true) => format!("sold out again: {waiting} visitors still wait"),
             (Phase::Closed, _) => {
-                let (given_up, late) =
+                let (left, refused) =
                     (self.handles.outcomes.given_up(), self.handles.outcomes.turned_away());
                 format!(
-                    "closed: {sold} seats sold; {waiting} people in line are sent home, {given_up} \
-                     gave up before, {late} came too late{END}"
+                    "closed: {sold} seats sold; {waiting} visitors in the line get none, {left} left \
+                     before, {refused} were refused{END}"
                 )
             }
         }
@@ -111,7 +111,10 @@ impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Line { waiting_count, entered_count, .. } = self.line;
         let Counts { admitted, orders, cancelled } = self.counts;
-        write!(f, "waiting {waiting_count:>3} · inside {entered_count:>2} · let in {admitted:>3}")?;
+        write!(
+            f,
+            "waiting {waiting_count:>3} · entered {entered_count:>2} · admitted {admitted:>3}"
+        )?;
         write!(f, " · orders {orders:>3} ({cancelled} cancelled) · stock {:>3}", self.stock)
     }
 }

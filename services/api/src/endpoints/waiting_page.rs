@@ -215,6 +215,6 @@ fn same_site(headers: &HeaderMap) -> Result<()> {
 /// Returns a random user id. It cannot be guessed, so no other client can join as this user.
 fn new_user() -> Result<UserId> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| Error::StoreTimeout)?;
+    getrandom::fill(&mut bytes).map_err(Error::NoRandomness)?;
     Ok(UserId::parse(&format!("web-{:032x}", u128::from_be_bytes(bytes)))?)
 }

@@ -16,6 +16,9 @@ use super::snapshot::{CachedLine, LineLoader};
 use crate::error::{Error, Result};
 use crate::timeouts::with_store_timeout;
 
+/// The name of this work in logs.
+const COMPONENT: &str = "line refresh";
+
 /// Interval between two loads while the line is in use. Below 250 ms, the maximum age of a position.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(245);
 /// Minimum interval between two loads, however many requests arrive.
@@ -42,7 +45,7 @@ impl Refresher {
         loader: LineLoader,
         registry: Weak<RegistryInner>,
     ) -> Self {
-        let outage = OutageLog::for_item("line refresh", shared.id.clone());
+        let outage = OutageLog::for_item(COMPONENT, shared.id.clone());
         Self { shared, loader, registry, outage }
     }
 
@@ -132,13 +135,13 @@ impl Refresher {
     }
 
     fn log_recovery(&self, old: &CachedLine, new: &CachedLine) {
-        let item = &self.shared.id;
+        let (component, item) = (COMPONENT, &self.shared.id);
         match (old.state == LineState::Recovering, new.state == LineState::Recovering) {
             (false, true) => {
-                tracing::warn!(item.id = %item, "data loss detected, admission held while tickets are reclaimed")
+                tracing::warn!(component, item.id = %item, "data loss detected, admission held while tickets are reclaimed")
             }
             (true, false) => {
-                tracing::info!(item.id = %item, "recovery finished, admission resumed")
+                tracing::info!(component, item.id = %item, "recovery finished, admission resumed")
             }
             _ => {}
         }

@@ -145,7 +145,7 @@ fn the_demo_prints_its_progress_and_stops_cleanly() {
     let mut child = ChildProcess::from(child);
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut printed = String::new();
-    while !printed.contains(" · inside ") {
+    while !printed.contains(" · entered ") {
         assert_ne!(
             lines.read_line(&mut printed).unwrap(),
             0,

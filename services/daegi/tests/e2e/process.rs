@@ -56,7 +56,7 @@ fn sigterm_drains_and_exits_0() {
     let (mut child, banner) = started();
     assert!(banner.contains("/api/v1/item/demo/waiting-queue"), "{banner}");
     assert!(banner.contains("kcat -b 127.0.0.1:"), "{banner}");
-    assert!(banner.contains("a restart forgets every item, line, ticket"), "{banner}");
+    assert!(banner.contains("a restart deletes all items, lines, tickets"), "{banner}");
     signal(&child, "TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{AdminResult, AdminState, store_call};
+use super::{AdminResult, AdminState, COMPONENT, store_call};
 
 /// The header with the operator's name, percent-encoded where it is not ASCII.
 const OPERATOR: &str = "x-operator";
@@ -59,6 +59,15 @@ pub(super) struct AuditQuery {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({ "entries": [{
+    "at": "2026-11-20T19:00:00.000Z",
+    "operator": "kim",
+    "replica": "scheduler-1",
+    "action": "set policy",
+    "itemId": "concert",
+    "from": { "maxActive": null },
+    "to": { "maxActive": 200 },
+}] }))]
 pub(super) struct AuditPage {
     entries: Vec<Entry>,
 }
@@ -102,7 +111,13 @@ impl AdminState {
         };
         let text = serde_json::to_string(&entry).unwrap_or_default();
         if let Err(error) = store_call(self.store.append_audit(&text)).await {
-            tracing::warn!(%error, admin.call = action, "change applied but not recorded in the audit log");
+            tracing::warn!(
+                component = COMPONENT,
+                %error,
+                admin.call = action,
+                item.id = id,
+                "change applied but not recorded in the audit log"
+            );
         }
     }
 }

@@ -5,6 +5,8 @@ use daegi_domain::{ItemId, PolicyError};
 use daegi_runtime::{Code, Problem};
 use daegi_store::Error as StoreError;
 
+use super::COMPONENT;
+
 /// Why an admin call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdminError {
@@ -43,24 +45,43 @@ impl From<AdminError> for Problem {
     }
 }
 
-/// Returns 503 for every store error, because the request did not cause it: the store recovers
-/// without help, or the operator finds the cause in the log.
+/// Returns 503 for every store error, because the request did not cause it. The detail is the text
+/// of the error where it names no hosts and says what to set.
 fn store_problem(error: &StoreError) -> Problem {
+    let cause = error.to_string();
     match error {
-        StoreError::Unavailable(_)
-        | StoreError::InvalidUrl(_)
-        | StoreError::UnsupportedVersion { .. }
-        | StoreError::Eviction { .. }
-        | StoreError::PartitionMismatch { .. }
-        | StoreError::Corrupt(_)
-        | StoreError::StaleEpoch(_) => unavailable(&error.to_string()),
+        StoreError::Unavailable(_) => unavailable(&cause),
+        StoreError::StaleEpoch(_) => {
+            tracing::warn!(component = COMPONENT, error = cause, "admin call failed");
+            Problem::unavailable("another scheduler leads now, try again")
+        }
+        StoreError::InvalidUrl(_) => unusable(
+            &cause,
+            "the store rejects the URL or the login of this scheduler; its log has the cause, correct --store (DAEGI_STORE) and restart it",
+        ),
+        StoreError::Corrupt(_) => unusable(
+            &cause,
+            "the store holds data that this version cannot read; the log of this scheduler has the cause, upgrade it if a newer version wrote the data, otherwise correct the data",
+        ),
+        StoreError::UnsupportedVersion { .. } => unusable(&cause, &format!("{cause}: upgrade it")),
+        StoreError::Eviction { .. } | StoreError::PartitionMismatch { .. } => {
+            unusable(&cause, &cause)
+        }
     }
 }
 
-/// Logs the cause and hides it from the response, because it may name hosts.
+/// The store does not answer. Logs the cause and hides it from the response, because it may name
+/// hosts.
 fn unavailable(cause: &str) -> Problem {
-    tracing::warn!(error = cause, "admin call failed");
+    tracing::warn!(component = COMPONENT, error = cause, "admin call failed");
     Problem::unavailable("the store does not answer, try again shortly")
+}
+
+/// The store answers and cannot be used. The response has no `Retry-After`, because only an operator
+/// can help.
+fn unusable(cause: &str, detail: &str) -> Problem {
+    tracing::error!(component = COMPONENT, error = cause, "admin call failed, a retry cannot help");
+    Problem { retry_after: None, ..Problem::unavailable(detail.to_owned()) }
 }
 
 impl IntoResponse for AdminError {

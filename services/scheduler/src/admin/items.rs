@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use super::audit::{Operator, audited_fields};
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
-use super::view::ItemView;
+use super::view::{self, ItemView};
 use super::{AdminError, AdminResult, AdminState, store_call};
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = json!({ "items": [view::example()] }))]
 pub(super) struct Items {
     items: Vec<ItemView>,
 }

@@ -8,16 +8,38 @@ use daegi_domain::{ItemId, Millis, rfc3339};
 use daegi_runtime::http::PathParams;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 
 use super::overview_cache::eta;
-use super::processes::{EventView, Processes};
-use super::view::ItemView;
+use super::processes::{EventView, Processes, events_example};
+use super::view::{self, ItemView};
 use super::{AdminError, AdminResult, AdminState, store_call};
 use crate::monitor::{SAMPLE_MS, Sample};
 
 /// The current figures of a line.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "at": "2026-11-20T19:30:00.000Z",
+    "item": view::example(),
+    "people": {
+        "waiting": 4200,
+        "returning": 3,
+        "missed": 12,
+        "entered": 200,
+        "frontier": 15_400,
+        "tail": 19_900,
+        "joined": 19_900,
+        "admitted": 15_300,
+        "completed": 14_000,
+        "expired": 900,
+        "left": 340,
+        "abandoned": 248,
+    },
+    "admittedPerSecond": 9.8,
+    "etaSeconds": 429,
+    "events": events_example(),
+}))]
 pub(super) struct LineDetail {
     /// RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -57,6 +79,21 @@ struct LineFigures {
 /// A line over time: one list per figure, oldest first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = json!({
+    "replica": "scheduler-1",
+    "sampleMs": SAMPLE_MS,
+    "at": [1_795_203_000_000_u64, 1_795_203_000_000 + SAMPLE_MS],
+    "waiting": [4216, 4200],
+    "entered": [199, 200],
+    "frontier": [15_380, 15_400],
+    "tail": [19_896, 19_900],
+    "joined": [19_896, 19_900],
+    "admitted": [15_280, 15_300],
+    "completed": [13_982, 14_000],
+    "expired": [900, 900],
+    "left": [339, 340],
+    "abandoned": [248, 248],
+}))]
 pub(super) struct LineHistory {
     /// The replica whose samples these are; they are lost with its process.
     replica: String,
@@ -89,7 +126,7 @@ pub(super) async fn now(
             admin.store.heartbeats(at),
         )
     };
-    let (item, counts, settings, notices) = store_call(reads).await?;
+    let (item, counts, settings, heartbeats) = store_call(reads).await?;
     let [id] = ids;
     let Some((item, counts)) = item.zip(counts.into_iter().next()) else {
         return Err(AdminError::ItemNotFound(id));
@@ -97,7 +134,7 @@ pub(super) async fn now(
     let speed = admin.monitor.admitted_per_second(&id, counts.totals.admitted, at);
     let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
-    let mut events = Processes::from_heartbeats(notices).events;
+    let mut events = Processes::from_heartbeats(heartbeats).events;
     events.retain(|event| event.item_id == id);
     Ok(Json(LineDetail {
         at: rfc3339(at),
@@ -108,7 +145,7 @@ pub(super) async fn now(
             returning: counts.returning,
             missed: counts.missed,
             entered: counts.entered,
-            frontier: counts.frontier.0.saturating_sub(counts.base.0 + 1),
+            frontier: counts.front.0.saturating_sub(counts.base.0 + 1),
             tail: counts.tail.0.saturating_sub(counts.base.0),
             joined: counts.totals.joined,
             admitted: counts.totals.admitted,

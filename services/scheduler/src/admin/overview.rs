@@ -9,9 +9,10 @@ use daegi_domain::{LineState, rfc3339};
 use daegi_runtime::http::QueryParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::overview_cache::{LineView, StoreMemory, Totals};
-use super::processes::Processes;
+use super::processes::{Processes, events_example};
 use super::{AdminResult, AdminState};
 
 /// Default and maximum number of lines in a response.
@@ -46,6 +47,7 @@ pub(super) enum Sort {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = example())]
 pub(super) struct Overview {
     /// RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -115,4 +117,53 @@ impl Sort {
             Self::State => (one.line_state as u8).cmp(&(other.line_state as u8)),
         }
     }
+}
+
+/// One open line, for the published schema.
+fn example() -> Value {
+    json!({
+        "at": "2026-11-20T19:30:00.000Z",
+        "replica": "scheduler-1",
+        "tokenCountToMove": 10,
+        "tickMs": 1000,
+        "outboxPending": 0,
+        "storeMemory": { "usedBytes": 734_003_200, "limitBytes": 4_294_967_296_u64, "full": false },
+        "schedulers": [{
+            "replica": "scheduler-1",
+            "leading": true,
+            "epoch": 3,
+            "since": "2026-11-20T19:00:00.000Z",
+            "lastTickMillis": 12,
+            "saidAt": "2026-11-20T19:29:59.000Z",
+        }],
+        "consumers": [{
+            "replica": "consumer-1",
+            "lag": { "item.changed": 0, "order.closed": 7 },
+            "saidAt": "2026-11-20T19:29:58.000Z",
+        }],
+        "events": events_example(),
+        "totals": {
+            "lines": 1,
+            "open": 1,
+            "paused": 0,
+            "soldOut": 0,
+            "disabled": 0,
+            "recovering": 0,
+            "held": 0,
+            "waiting": 4200,
+            "entered": 200,
+            "admittedPerSecond": 9.8,
+        },
+        "matching": 1,
+        "lines": [{
+            "itemId": "concert",
+            "itemName": "Friday 8 pm",
+            "lineState": "OPEN",
+            "waitingCount": 4200,
+            "enteredCount": 200,
+            "remainCount": 500,
+            "admittedPerSecond": 9.8,
+            "etaSeconds": 429,
+        }],
+    })
 }

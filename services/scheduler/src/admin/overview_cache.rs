@@ -176,7 +176,7 @@ impl AdminState {
             Ok((items, self.store.counts(&ids).await?))
         };
         let at = self.clock.now_ms();
-        let ((items, counts), settings, outbox_pending, notices, memory) = tokio::try_join!(
+        let ((items, counts), settings, outbox_pending, heartbeats, memory) = tokio::try_join!(
             lines,
             self.store.settings(),
             outbox_pending(&self.store),
@@ -198,7 +198,7 @@ impl AdminState {
             })
             .collect();
         let totals = Totals::new(&lines);
-        let processes = Processes::from_heartbeats(notices);
+        let processes = Processes::from_heartbeats(heartbeats);
         Ok(OverviewSnapshot {
             at,
             settings,

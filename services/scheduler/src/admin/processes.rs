@@ -6,6 +6,7 @@ use daegi_domain::{EndReason, Heartbeat, ItemId, RecentEvent, UserId, rfc3339};
 use daegi_store::HeartbeatRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// All processes with a recent heartbeat.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -57,6 +58,24 @@ pub(super) struct EventView {
     user_id: UserId,
     /// How the ticket ended; null for an admission.
     reason: Option<EndReason>,
+}
+
+/// Events of one line for the published schemas: an admission and an expiry.
+pub(super) fn events_example() -> Value {
+    json!([
+        {
+            "at": "2026-11-20T19:30:00.000Z",
+            "itemId": "concert",
+            "userId": "lee",
+            "reason": null,
+        },
+        {
+            "at": "2026-11-20T19:29:58.000Z",
+            "itemId": "concert",
+            "userId": "kim",
+            "reason": "EXPIRED",
+        },
+    ])
 }
 
 impl Processes {

@@ -1,5 +1,8 @@
 //! Request bodies and queries of admin calls. A parsed body is valid except for its policy, whose
 //! rules may contradict each other.
+//!
+//! The bodies repeat their common fields, because serde cannot flatten a struct into one that denies
+//! unknown fields.
 
 use daegi_domain::{ItemChange, ItemId, ItemName, Policy, PolicyError};
 use daegi_runtime::http::QueryParams;
@@ -66,12 +69,12 @@ impl CreateItem {
 impl ReplaceItem {
     pub(super) fn change(self, id: ItemId) -> Result<ItemChange, PolicyError> {
         self.policy.check()?;
-        let by_hand = UpdateItem {
+        let update = UpdateItem {
             item_name: self.item_name,
             remain_count: self.remain_count,
             waiting_queue_enabled: self.waiting_queue_enabled,
         };
-        Ok(ItemChange { policy: Some(self.policy), ..by_hand.change(id) })
+        Ok(ItemChange { policy: Some(self.policy), ..update.change(id) })
     }
 }
 

@@ -1,4 +1,5 @@
-//! The operations of the admin API. Router and OpenAPI document are built from this list.
+//! The operations of the admin API. Router and OpenAPI document are built from this list. The
+//! declarations look alike because they are data: each line differs in its values.
 
 use std::sync::Arc;
 

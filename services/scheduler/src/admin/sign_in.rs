@@ -12,6 +12,7 @@ use std::time::Duration;
 use ::metrics::counter;
 use tokio::time::Instant;
 
+use super::COMPONENT;
 use crate::metrics;
 
 /// Delay of the answer to the first wrong token of an address; it doubles with each further one.
@@ -57,15 +58,16 @@ impl SignIns {
     /// Counts and logs a wrong token; returns how long to delay the answer.
     pub(super) fn wrong(&self, peer: Option<IpAddr>) -> Duration {
         counter!(metrics::SIGN_INS_FAILED, "reason" => "wrong").increment(1);
+        let component = COMPONENT;
         let Some(peer) = peer else {
-            tracing::warn!("admin sign-in failed: wrong token");
+            tracing::warn!(component, "admin sign-in failed: wrong token");
             return Duration::ZERO;
         };
         let failures = self.count(network(peer), Instant::now());
         let delay = delay_after(failures);
         if failures <= LOGGED || failures.is_power_of_two() {
             let delay_ms = delay.as_millis();
-            tracing::warn!(%peer, failures, delay_ms, "admin sign-in failed: wrong token");
+            tracing::warn!(component, %peer, failures, delay_ms, "admin sign-in failed: wrong token");
         }
         delay
     }

@@ -65,7 +65,7 @@ impl ItemView {
 }
 
 /// An item for the published schema.
-fn example() -> Value {
+pub(super) fn example() -> Value {
     json!({
         "itemId": "concert",
         "itemName": "Friday 8 pm",

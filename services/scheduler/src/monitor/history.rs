@@ -85,7 +85,7 @@ impl Sample {
             at,
             waiting: small(line.waiting + line.returning),
             entered: small(line.entered),
-            frontier: passed(line.frontier).saturating_sub(1),
+            frontier: passed(line.front).saturating_sub(1),
             tail: passed(line.tail),
             joined: small(line.totals.joined),
             admitted: small(line.totals.admitted),
@@ -115,7 +115,7 @@ mod tests {
             missed: 0,
             entered: 0,
             base: Number(1000),
-            frontier: Number(1001 + admitted),
+            front: Number(1001 + admitted),
             tail: Number(1000 + admitted + waiting),
             totals: LineTotals { admitted, ..LineTotals::default() },
         }

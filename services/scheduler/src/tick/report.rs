@@ -80,7 +80,8 @@ impl TickReport {
     /// Counts a line with unreadable data as skipped, so that it does not stop the others. Logs it at
     /// every tick.
     pub(super) fn skip_corrupt(&mut self, id: &ItemId, error: &str) {
-        tracing::error!(item.id = %id, error, "line skipped: stored data unreadable");
+        let component = "tick";
+        tracing::error!(component, item.id = %id, error, "stored data unreadable, line skipped");
         self.skipped += 1;
     }
 

@@ -1,7 +1,7 @@
 //! What one tick does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use daegi_domain::{EndReason, ItemId, Number, UserId};
 use daegi_scheduler::{DiscardSink, Relay, Ticker};
@@ -356,4 +356,46 @@ async fn many_absent_users_are_swept_within_a_tick_and_few_slowly() {
     assert_eq!(swept[0], 0, "a chunk without absent users is followed by few others");
     assert!(swept.len() <= 3, "{swept:?}");
     assert_eq!(harness.tick().await.abandoned, 0);
+}
+
+/// Counts the copies of the settings and fails the next one on request.
+#[derive(Debug, Clone, Default)]
+struct CopyCounter {
+    copies: Arc<AtomicU16>,
+    fails_next: Arc<AtomicBool>,
+}
+
+impl StoreInterceptor for CopyCounter {
+    async fn before(&self, call: &'static str) -> daegi_store::Result<()> {
+        if call != "copy_settings" {
+            return Ok(());
+        }
+        self.copies.fetch_add(1, Ordering::SeqCst);
+        let fails = self.fails_next.swap(false, Ordering::SeqCst);
+        if fails { Err(Error::Unavailable("unavailable".into())) } else { Ok(()) }
+    }
+}
+
+#[tokio::test]
+async fn the_settings_are_copied_when_a_term_begins_when_they_change_and_every_ten_seconds() {
+    let (store, counter) = (memory(1), CopyCounter::default());
+    let epoch = store.begin_term(0).await.unwrap();
+    let intercepted = InterceptedStore { store: store.clone(), interceptor: counter.clone() };
+    let mut ticker = Ticker::new(Arc::new(intercepted), epoch, OUTBOX_MAX);
+    let mut copies_at = async |seconds: u64| {
+        ticker.tick(START + seconds * 1_000).await.unwrap();
+        counter.copies.swap(0, Ordering::SeqCst)
+    };
+    assert_eq!(copies_at(0).await, 1, "the term begins");
+    for second in 1..10 {
+        assert_eq!(copies_at(second).await, 0, "{second} s");
+    }
+    assert_eq!(copies_at(10).await, 1, "10 s after the last copy");
+    store.set_settings(Some(7), None).await.unwrap();
+    assert_eq!(copies_at(11).await, 1, "an operator's call may have failed part-way");
+    assert_eq!(copies_at(20).await, 0);
+    counter.fails_next.store(true, Ordering::SeqCst);
+    assert_eq!(copies_at(21).await, 1);
+    assert_eq!(copies_at(22).await, 1, "a copy that failed is repeated by the next tick");
+    assert_eq!(copies_at(23).await, 0);
 }

@@ -43,7 +43,7 @@ fn terms(member: &str, said: impl Iterator<Item = Value>) -> Vec<Term> {
                 let (member, end) = (member.to_owned(), TermEnd::Open);
                 terms.push(Term { member, epoch, from: at, to: at, end });
             }
-            Some("leadership lost, now standby") => {
+            Some("leadership lost, now standby" | "leadership released") => {
                 if let Some(term) = terms.iter_mut().rfind(|term| term.epoch == epoch) {
                     term.to = at;
                     term.end = ending(line["reason"].as_str());
@@ -83,10 +83,14 @@ mod tests {
             json!({"timestamp": at(2), "message": "lease lost", "epoch": 3}),
             json!({"timestamp": at(2), "message": "leadership lost, now standby", "epoch": 3, "reason": "lost"}),
             json!({"timestamp": at(5), "message": "elected leader", "epoch": 7}),
+            json!({"timestamp": at(7), "message": "leadership released", "epoch": 7, "reason": "stopped"}),
+            json!({"timestamp": at(8), "message": "elected leader", "epoch": 9}),
         ];
         let terms = terms("scheduler-1", said.into_iter());
         let observed: Vec<_> =
             terms.iter().map(|term| (term.epoch, term.to - term.from, term.end)).collect();
-        assert_eq!(observed, [(3, 1_000, TermEnd::LeaseLost), (7, 0, TermEnd::Open)]);
+        let lost = (3, 1_000, TermEnd::LeaseLost);
+        let released = (7, 2_000, TermEnd::Stopped);
+        assert_eq!(observed, [lost, released, (9, 0, TermEnd::Open)]);
     }
 }

@@ -79,7 +79,7 @@ fn read_changes(changes: &[String]) -> Result<(Vec<Number>, Ranges)> {
 }
 
 pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCounts> {
-    let [waiting, returning, missed, entered, base, frontier, tail, ref totals @ ..] = counts[..]
+    let [waiting, returning, missed, entered, base, front, tail, ref totals @ ..] = counts[..]
     else {
         return None;
     };
@@ -93,7 +93,7 @@ pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCoun
         missed,
         entered,
         base: Number(base),
-        frontier: Number(frontier),
+        front: Number(front),
         tail: Number(tail),
         totals: LineTotals { joined, admitted, ended, completed, expired, left, abandoned },
     })

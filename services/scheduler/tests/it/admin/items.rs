@@ -114,8 +114,8 @@ async fn invalid_items_are_rejected() {
     ] {
         admin.refused(400, "INVALID_REQUEST", ("POST", ITEMS, bad)).await;
     }
-    let by_hand = r#"{"itemName":"A","remainCount":1,"waitingQueueEnabled":true,"policy":{}}"#;
-    let manually = ("POST", "/waiting-item/concert/manually", by_hand);
+    let update = r#"{"itemName":"A","remainCount":1,"waitingQueueEnabled":true,"policy":{}}"#;
+    let manually = ("POST", "/waiting-item/concert/manually", update);
     admin.refused(400, "INVALID_REQUEST", manually).await;
     assert_eq!(admin.ok(200, "GET", ITEM, "").await["revision"], 1, "nothing was changed");
 }

@@ -46,6 +46,54 @@ async fn the_docs_page_lists_every_call_and_needs_no_token() {
     assert_eq!(headers["content-type"], "text/css; charset=utf-8");
 }
 
+/// Asserts that all objects of an example have the fields of their schemas and no others.
+fn assert_example(document: &Value, place: &str, schema: &Value, example: &Value) {
+    let alternatives = schema["anyOf"].as_array().into_iter().flatten();
+    let schema = alternatives.chain([schema]).find(|schema| schema["type"] != "null").unwrap();
+    let schema = resolved(document, schema);
+    for (index, one) in example.as_array().into_iter().flatten().enumerate() {
+        assert_example(document, &format!("{place}[{index}]"), &schema["items"], one);
+    }
+    let Some(properties) = schema["properties"].as_object() else { return };
+    if example.is_null() {
+        return;
+    }
+    for name in schema["required"].as_array().into_iter().flatten() {
+        assert!(example.get(name.as_str().unwrap()).is_some(), "{place} has no {name}");
+    }
+    for (name, value) in example.as_object().unwrap_or_else(|| panic!("{place}: {example}")) {
+        let field = format!("{place}.{name}");
+        let schema = properties.get(name).unwrap_or_else(|| panic!("{field} is not in the schema"));
+        assert_example(document, &field, schema, value);
+    }
+}
+
+#[tokio::test]
+async fn every_body_and_every_response_has_an_example_with_its_fields() {
+    let document = AdminHarness::open().await.ok(200, "GET", "/openapi.json", "").await;
+    let calls = document["paths"].as_object().unwrap().values();
+    let mut examples = 0;
+    for call in calls.flat_map(|methods| methods.as_object().unwrap().values()) {
+        let responses = call["responses"].as_object().unwrap().values();
+        for content in responses.chain([&call["requestBody"]]) {
+            let json = &content["content"]["application/json"];
+            if json.is_null() {
+                continue;
+            }
+            let of_type = resolved(&document, &json["schema"])["examples"].as_array();
+            let of_call = json.get("example");
+            let all: Vec<_> = of_type.into_iter().flatten().chain(of_call).collect();
+            assert!(!all.is_empty(), "{} has no example: {json}", call["operationId"]);
+            for example in all {
+                let place = call["operationId"].as_str().unwrap();
+                assert_example(&document, place, &json["schema"], example);
+                examples += 1;
+            }
+        }
+    }
+    assert!(examples >= 20, "{examples}");
+}
+
 #[tokio::test]
 async fn every_documented_call_exists_and_returns_the_documented_fields() {
     let document = AdminHarness::open().await.ok(200, "GET", "/openapi.json", "").await;

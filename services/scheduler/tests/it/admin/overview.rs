@@ -168,8 +168,8 @@ async fn every_change_is_in_the_audit_log_with_who_made_it() {
     admin.ok(200, "POST", "/waiting-item/concert/pause", "").await;
     join(&admin, "concert", 4).await;
     admin.ok(200, "POST", "/waiting-item/concert/reset", "").await;
-    let by_hand = r#"{"itemName":"A concert","remainCount":7,"waitingQueueEnabled":true}"#;
-    admin.ok(200, "POST", "/waiting-item/concert/manually", by_hand).await;
+    let update = r#"{"itemName":"A concert","remainCount":7,"waitingQueueEnabled":true}"#;
+    admin.ok(200, "POST", "/waiting-item/concert/manually", update).await;
     admin
         .refused(400, "INVALID_REQUEST", ("PATCH", "/waiting-item/concert/policy", r#"{"x":1}"#))
         .await;
