@@ -44,10 +44,13 @@ pub(super) fn refresh(state: &PageState) -> Option<String> {
             (Status::Enterable, Some(url)) => Some(format!("{GO_AFTER_SECONDS};url={url}")),
             _ => None,
         },
-        PageState::SoldOut | PageState::Closed | PageState::Trouble => {
+        PageState::SoldOut | PageState::Closed | PageState::Scheduled | PageState::Trouble => {
             Some(REFRESH_SECONDS.end().to_string())
         }
-        PageState::Outside | PageState::Refused(_) | PageState::Missing => None,
+        PageState::Outside
+        | PageState::Refused(_)
+        | PageState::LineClosed
+        | PageState::Missing => None,
     }
 }
 
@@ -64,6 +67,12 @@ impl<'a> Still<'a> {
             }
             PageState::Closed => {
                 Self { line_state: "DISABLED", ..texts("disabledHead", "disabledText") }
+            }
+            PageState::Scheduled => {
+                Self { line_state: "SCHEDULED", ..texts("scheduledHead", "scheduledStill") }
+            }
+            PageState::LineClosed => {
+                Self { line_state: "CLOSED", ..texts("closedOutsideHead", "closedOutside") }
             }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
             PageState::Missing => texts("missingHead", "missingText"),
@@ -125,5 +134,7 @@ fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
         LineState::SoldOut => ("soldOutHead", "soldOutText"),
         LineState::Disabled => ("disabledHead", "disabledText"),
         LineState::Recovering => ("recoveringHead", "recoveringText"),
+        LineState::Scheduled | LineState::Lobby => ("lobbyHead", "lobbyArrival"),
+        LineState::Closed => ("closedHead", "closedText"),
     }
 }
