@@ -72,7 +72,8 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
         )}
       </div>
       <p class="soft">
-        {opening ? stageText(stage, opening, now) : t("openingNone")} {!opening && !isEmpty && t("openingNeedsEmpty", { who: people(waiting) })}
+        {opening ? stageText(stage, opening, now) : t("openingNone")}
+        {!opening && !isEmpty && ` ${t("openingNeedsEmpty", { who: people(waiting) })}`}
       </p>
       {opening && <Facts stage={stage} item={item} opening={opening} waiting={waiting} clock={clock} />}
       {item.draw && <DrawRecord id={item.itemId} draw={item.draw} />}
