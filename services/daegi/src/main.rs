@@ -1,11 +1,15 @@
-//! `daegi`: every role in one process.
+//! `daegi`: every role in one process, and `daegi verify`.
 
 use std::process::ExitCode;
 
-use daegi::Listeners;
+use daegi::{Listeners, verify};
 use daegi_runtime::{Config, Role, Shutdown, process};
 
 fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|command| command == verify::COMMAND) {
+        return verify::run(args);
+    }
     process::run(Role::AllInOne, serve)
 }
 

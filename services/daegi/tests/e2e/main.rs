@@ -24,3 +24,4 @@ mod restart;
 mod sale;
 mod tokens;
 mod traces;
+mod verify;
