@@ -50,7 +50,7 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
     fold();
   };
   const openNow = () =>
-    act((opened: Item) => t("openNowDone", { at: clockTime(opened.openedAt ?? at), who: people(waiting) }), () => api.send<Item>("POST", linePath(item.itemId, "open")));
+    act(t("openNowDone", { who: people(waiting) }), () => api.send("POST", linePath(item.itemId, "open")));
   const remove = () =>
     act((left: Item) => t("openingRemoved", { state: t(`state${left.lineState}`) }), () => api.send<Item>("PATCH", path, { opening: null }));
   return (
