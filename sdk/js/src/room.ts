@@ -1,3 +1,4 @@
+import type { DrawRecord } from "./draw.js";
 import { TicketSubscription, type SubscriptionOptions } from "./subscription.js";
 import { problemFromResponse } from "./problem.js";
 import type { Line, PageTexts, Ticket } from "./wire.js";
@@ -61,6 +62,14 @@ export class WaitingRoom {
   /** Returns the public view of the line. */
   async line(): Promise<Line> {
     return (await this.#requestLine("", { cacheable: true })).json() as Promise<Line>;
+  }
+
+  /** Returns the public record of the draw; with a token also the proof that the draw included its ticket. */
+  async draw(token?: string, signal?: AbortSignal): Promise<DrawRecord> {
+    const options = { cacheable: token === undefined, ...(token !== undefined && { token }), ...(signal && { signal }) };
+    // Shared caches may answer from the public record, whatever the headers: the one with a proof has a URL of its own.
+    const query = token === undefined ? "" : "?proof";
+    return (await this.#requestLine(`/draw${query}`, options)).json() as Promise<DrawRecord>;
   }
 
   /** Returns the operator's texts on the waiting page. */

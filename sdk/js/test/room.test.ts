@@ -21,8 +21,9 @@ test("a token is never part of a URL", async (context) => {
   });
   await line.poll("secret", 20);
   await line.leave("secret");
+  await line.draw("secret");
   const me = "/api/v1/item/concert/waiting-queue/me";
-  assert.deepEqual(asked, [`GET ${me}?waitMs=20 Bearer secret`, `DELETE ${me} Bearer secret`]);
+  assert.deepEqual(asked, [`GET ${me}?waitMs=20 Bearer secret`, `DELETE ${me} Bearer secret`, `GET ${me.replace(/me$/, "draw?proof")} Bearer secret`]);
 });
 
 test("a refused join is a ProblemError with its code", async (context) => {

@@ -7,6 +7,7 @@ import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
 import { Tabs } from "./tabs.js";
+import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
 import { View } from "./view.js";
 import { VisitController } from "./visit.js";
@@ -20,6 +21,7 @@ const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
 const announcer = new Announcer((text) => view.announce(text), messages, view.number);
 const countdown = new Countdown(view, announcer, messages, localeOf(document.documentElement.lang, navigator.languages));
+const draw = new DrawPanel(room, storage, view, messages);
 const entry = new EntryFlow(room, view, chime, messages);
 let shown: Screen | null = null;
 /** Screens of a ticket that waits. */
@@ -29,7 +31,8 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
   screen(screen, ticket, done) {
     shown = screen;
     view.show(screen, done);
-    announcer.show(screen, screen.next ? countdown.label(screen.next) : "");
+    const drawn = draw.show(ticket);
+    announcer.show(screen, screen.next ? countdown.label(screen.next) : drawn);
     countdown.show(screen.next);
     document.title = titleOf(screen);
     if (screen.kind === "turn" && ticket) entry.begin(ticket);
@@ -55,6 +58,9 @@ function titleOf({ kind, headline, place }: Screen): string {
 }
 
 view.again.addEventListener("click", () => void visit.join());
+// The check computes hashes, which browsers allow on secure pages only.
+view.check.hidden = !isSecureContext;
+view.check.addEventListener("click", () => void draw.check());
 view.leave.addEventListener("click", async () => {
   if (await view.confirmLeave()) await visit.leave();
 });

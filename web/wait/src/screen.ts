@@ -28,12 +28,15 @@ export interface Screen {
   lobby?: { position: number | null; count: number };
 }
 
-export function screenFor(ticket: Ticket, messages: Messages): Screen {
+/** Returns the screen for a ticket. `isNewDraw`: the result of its draw was not shown yet. */
+export function screenFor(ticket: Ticket, messages: Messages, isNewDraw = false): Screen {
   if (ticket.status === "ENTERABLE") {
     const text = ticket.entryUrl ? messages.turnWait : messages.turnNoAddress;
     return { kind: "turn", headline: messages.turnHead, text };
   }
-  return ticket.status === "WAITING" ? waiting(ticket, messages) : ended(ticket.status, messages);
+  if (ticket.status !== "WAITING") return ended(ticket.status, messages);
+  const screen = waiting(ticket, messages);
+  return isNewDraw && screen.kind === "waiting" ? { ...screen, headline: messages.drawnHead } : screen;
 }
 
 function waiting(ticket: Ticket, messages: Messages): Screen {

@@ -66,6 +66,8 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
   #release = () => {};
   #queued = new AbortController();
   #repliedAt = 0;
+  /** When the ticket of the state was received, on the clock of `performance.now()`. */
+  #ticketAt = 0;
 
   constructor(
     readonly locks: LockManager,
@@ -140,13 +142,20 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
   }
 
   #share(news: State): void {
-    Object.assign(this.#state, news);
+    this.#keep(news);
     this.#sendState();
     this.#show(news);
   }
 
+  #keep(news: State): void {
+    Object.assign(this.#state, news);
+    if (news.ticket) this.#ticketAt = performance.now();
+  }
+
   #sendState(): void {
-    this.#channel.postMessage({ kind: "state", state: this.#state } satisfies Message);
+    const { ticket } = this.#state;
+    const state = ticket ? { ...this.#state, ticket: aged(ticket, performance.now() - this.#ticketAt) } : this.#state;
+    this.#channel.postMessage({ kind: "state", state } satisfies Message);
   }
 
   #receive(message: Message): void {
@@ -158,7 +167,7 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
     // What a tab that lost the lock still sends is older than what this one knows.
     if (this.#own) return;
     if (message.kind === "problem") return this.#fail(new ProblemError(message.code, message.status, message.detail));
-    Object.assign(this.#state, message.state);
+    this.#keep(message.state);
     this.#show(message.state);
   }
 
@@ -187,4 +196,9 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
       if (!replied && document.visibilityState !== "hidden") void this.#steal();
     }, REPLY_TIMEOUT_MS);
   }
+}
+
+/** Returns the ticket as it is `ms` after it was received: the time to the opening is relative to the response. */
+function aged(ticket: Ticket, ms: number): Ticket {
+  return typeof ticket.opensInMs === "number" ? { ...ticket, opensInMs: Math.max(0, ticket.opensInMs - ms) } : ticket;
 }

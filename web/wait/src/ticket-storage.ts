@@ -6,6 +6,10 @@ export interface StoredTicket {
   /** The first position of this ticket, and the maximum progress from there: 0 to 1. */
   from?: number;
   done?: number;
+  /** The commitment of the draw, noted before the opening. */
+  commitment?: string;
+  /** Whether the result of the draw was shown. */
+  drawn?: boolean;
 }
 
 /** The used part of `Storage`. */
@@ -37,6 +41,12 @@ export class TicketStorage {
   keep(token: string): void {
     const { userId } = this.#stored;
     if (this.#stored.token !== token) this.#stored = { userId, token };
+    this.#write();
+  }
+
+  /** Stores what the page learned about the draw of this ticket. */
+  note(about: Pick<StoredTicket, "commitment" | "drawn">): void {
+    this.#stored = { ...this.#stored, ...about };
     this.#write();
   }
 

@@ -2,6 +2,7 @@
 
 import type { PageTexts } from "../../../sdk/js/src/index.js";
 import type { Screen } from "./screen.js";
+import type { Verdict } from "./verdict.js";
 import { clock } from "./i18n.js";
 
 function byId<T extends HTMLElement>(id: string): T {
@@ -15,6 +16,7 @@ export class View {
   readonly enter = byId<HTMLAnchorElement>("enter");
   readonly again = byId("again");
   readonly leave = byId("leave");
+  readonly check = byId("check");
   readonly leaving = byId<HTMLDialogElement>("leaving");
   readonly sound = byId("sound").querySelector("input");
   readonly #headline = byId("headline");
@@ -91,6 +93,27 @@ export class View {
   page({ name, message }: PageTexts): boolean {
     write(byId("name"), name);
     return write(byId("message"), message ?? "");
+  }
+
+  drawn(text: string): void {
+    byId("draw").hidden = text === "";
+    write(byId("drawn"), text);
+  }
+
+  /** Shows the text of the button, and the verdict on the draw or why there is none. */
+  verdict(button: string, verdict: Verdict | null, notice: string): void {
+    write(this.check, button);
+    const text = byId("verdict-text");
+    write(text, verdict?.text ?? notice);
+    text.dataset["verdict"] = verdict ? (verdict.isGood ? "good" : "bad") : "";
+    byId("findings").hidden = verdict === null;
+    const lines = verdict?.findings.map((finding) => {
+      const line = document.createElement("li");
+      line.textContent = finding.text;
+      line.dataset["verdict"] = finding.ok ? "good" : "bad";
+      return line;
+    });
+    byId("checks").replaceChildren(...(lines ?? []));
   }
 
   notice(text: string): void {

@@ -19,6 +19,8 @@ const LOBBY_SPREAD_MS = { arrival: 5_000, draw: 15_000 };
 const REJOIN_SPREAD_MS = 3_000;
 /** A shorter interruption is not shown. */
 const LOST_AFTER_MS = 2_000;
+/** How long the headline says that the draw is done. */
+const NEW_DRAW_MS = 10_000;
 /** A ticket with one of these problems is void, and its holder may join again. */
 const VOID_TICKET = new Set(["LINE_RESTARTED", "INVALID_TOKEN", "TOKEN_MISMATCH"]);
 
@@ -38,6 +40,9 @@ export class VisitController {
   #failures = 0;
   #refusals = 0;
   #joinedAt = 0;
+  /** The last ticket that was shown, and the time in which the result of its draw is news. */
+  #shown: Ticket | null = null;
+  #newDraw: ReturnType<typeof setTimeout> | undefined;
   /** The token that the last join was to replace. */
   #spent: string | undefined;
   /** Consecutive polls of a scheduled line after the time of its lobby. */
@@ -63,6 +68,7 @@ export class VisitController {
   async join(): Promise<void> {
     clearTimeout(this.#next);
     this.#following?.stop();
+    this.#shown = null;
     this.#joinedAt = Date.now();
     const { userId, token } = this.storage.reload();
     this.#spent = token;
@@ -124,6 +130,7 @@ export class VisitController {
 
   /** Shows why the join failed, and retries later unless that cannot help. */
   #showJoinError(problem: ProblemError | null): void {
+    this.#shown = null;
     const screen = joinErrorScreen(problem?.code ?? "", problem?.status ?? 0, this.messages);
     this.view.screen(screen, null, 0);
     if (screen.kind === "missing") return;
@@ -186,7 +193,21 @@ export class VisitController {
 
   #show(ticket: Ticket): void {
     const done = ticket.status !== "WAITING" ? 1 : ticket.position === null ? 0 : this.storage.progress(ticket.position);
-    this.view.screen(screenFor(ticket, this.messages), ticket, done);
+    this.#shown = ticket;
+    this.view.screen(screenFor(ticket, this.messages, this.#isNewDraw(ticket)), ticket, done);
+  }
+
+  /** Returns whether the result of the ticket's draw is news, for some seconds and not again after a reload. */
+  #isNewDraw(ticket: Ticket): boolean {
+    if (ticket.cohortRank == null) return false;
+    if (!this.storage.current.drawn) {
+      this.storage.note({ drawn: true });
+      this.#newDraw = setTimeout(() => {
+        this.#newDraw = undefined;
+        if (this.#shown) this.#show(this.#shown);
+      }, NEW_DRAW_MS);
+    }
+    return this.#newDraw !== undefined;
   }
 
   #lost(isLost: boolean): void {

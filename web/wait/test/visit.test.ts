@@ -185,3 +185,15 @@ test("a closed line is polled, and not joined", async (context) => {
   assert.equal(joins.length, 0);
   assert.equal(headlines.at(-1), "This line is closed");
 });
+
+test("the result of the draw is news once, and not after a reload", async (context) => {
+  const drawn = () => ({ ...ticket(), cohortRank: 7 });
+  const { visit, pass, headlines } = scriptedVisit(context, drawn, () => "OPEN");
+  await visit.begin();
+  await pass(5);
+  assert.equal(headlines.at(-1), "The draw is done");
+  await pass(6);
+  assert.equal(headlines.at(-1), "You are next");
+  await visit.join();
+  assert.equal(headlines.at(-1), "You are next");
+});
