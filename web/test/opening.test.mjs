@@ -73,7 +73,7 @@ describe("an opening", { skip: !path }, () => {
     await daegi?.end();
   });
 
-  test("ten pages wait in the lobby, the line opens by itself at the second, and nobody overtakes", async () => {
+  test("ten pages wait in the lobby, the line opens by itself at the second, and no late page overtakes", async () => {
     const opensAt = inMs(20_000);
     const item = await opening({ opensAt });
     const sessions = [];
@@ -114,7 +114,7 @@ describe("an opening", { skip: !path }, () => {
     const left = (Date.parse(lobbyAt) - Date.now()) / 1000;
     assert.ok(Math.abs((await countdown(page)) - left) <= 2, "the countdown ends at the lobby");
     await expectAccessible(page, "a scheduled line");
-    assert.deepEqual(sessions.flatMap(({ joins }) => joins), [], "nobody joins before the lobby");
+    assert.deepEqual(sessions.flatMap(({ joins }) => joins), [], "no page joins before the lobby");
     for (const session of sessions) await expectHeadline(session.page, "You are in the lobby");
     assert.ok(Date.now() < Date.parse(lobbyAt) + 9_000, "within the spread of 5 s");
     for (const { joins } of sessions) assert.equal(joins.length, 1);

@@ -87,6 +87,7 @@ pub struct ItemUpdate {
 
 /// What an item update does.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every update is an upsert")]
 pub enum ItemUpdateKind {
     /// Creates or changes the item, if its version is newer than the stored one.
     Upsert(ItemChange),

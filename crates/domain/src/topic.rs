@@ -53,6 +53,10 @@ impl Topic {
     /// The topics that daegi consumes.
     pub const INBOUND: [Self; 2] = [Self::ItemChanged, Self::OrderClosed];
 
+    /// The topics that daegi publishes.
+    pub const OUTBOUND: [Self; 4] =
+        [Self::TokenActivated, Self::TokenClosed, Self::LineOpened, Self::LineClosed];
+
     /// Returns the type of its events, which does not depend on the configured name.
     pub const fn event_type(self) -> &'static str {
         match self {

@@ -1,6 +1,8 @@
 //! Maps each event to its topic and key.
 
-use daegi_domain::{ItemChanged, ItemId, OrderClosed, TokenActivated, TokenClosed, Topic};
+use daegi_domain::{
+    ItemChanged, ItemId, LineClosed, LineOpened, OrderClosed, TokenActivated, TokenClosed, Topic,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -35,6 +37,34 @@ impl Event for TokenActivated {
 
 impl Event for TokenClosed {
     const TOPIC: Topic = Topic::TokenClosed;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    fn id(&self) -> String {
+        self.event_id.to_string()
+    }
+    fn time(&self) -> &str {
+        &self.closed_at
+    }
+}
+
+impl Event for LineOpened {
+    const TOPIC: Topic = Topic::LineOpened;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    fn id(&self) -> String {
+        self.event_id.to_string()
+    }
+    fn time(&self) -> &str {
+        &self.opened_at
+    }
+}
+
+impl Event for LineClosed {
+    const TOPIC: Topic = Topic::LineClosed;
 
     fn item(&self) -> &ItemId {
         &self.item_id

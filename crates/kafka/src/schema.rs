@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 #[cfg(feature = "schema-validation")]
 use daegi_domain::Topic;
-use daegi_domain::{ItemChanged, OrderClosed, TokenActivated, TokenClosed};
+use daegi_domain::{ItemChanged, LineClosed, LineOpened, OrderClosed, TokenActivated, TokenClosed};
 #[cfg(feature = "schema-validation")]
 use jsonschema::Validator;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
@@ -31,12 +31,14 @@ pub struct EventSchema {
 
 /// Returns one schema per event.
 #[must_use]
-pub fn all() -> [EventSchema; 4] {
+pub fn all() -> [EventSchema; 6] {
     [
         for_event::<ItemChanged>(),
         for_event::<OrderClosed>(),
         for_event::<TokenActivated>(),
         for_event::<TokenClosed>(),
+        for_event::<LineOpened>(),
+        for_event::<LineClosed>(),
     ]
 }
 

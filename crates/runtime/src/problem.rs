@@ -33,9 +33,22 @@ pub struct Problem {
     pub code: Code,
     /// What happened in this request, for a human reader. Contains no secrets and no internal errors.
     pub detail: Cow<'static, str>,
+    /// With `NOT_OPEN_YET`: when users can join.
+    #[serde(flatten)]
+    pub opening: Option<Box<PlannedOpening>>,
     /// Seconds after which the client can retry; also sent as `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<u32>,
+}
+
+/// The times of an opening, RFC 3339; null if they are not planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedOpening {
+    /// When the line opens.
+    pub opens_at: Option<String>,
+    /// When joins are accepted.
+    pub lobby_at: Option<String>,
 }
 
 impl Problem {
@@ -48,6 +61,7 @@ impl Problem {
             status: code.status().as_u16(),
             code,
             detail: detail.into(),
+            opening: None,
             retry_after: code.is_worth_retrying().then_some(1),
         }
     }

@@ -61,14 +61,18 @@ impl Api {
     }
 }
 
-/// Maximum body of a join in bytes: a user id in JSON. Other public requests have no body.
+/// Maximum body of a join in bytes: a user id in JSON. `GET`, `HEAD` and `DELETE` have no body; with other
+/// methods the router answers 405.
 const JOIN_BODY: usize = 1024;
 
 /// Maximum body of entry requests in bytes: a token or a pass in JSON.
 const ENTRY_BODY: usize = 4 * 1024;
 
 fn public_body_limit(method: &Method, _: &str) -> usize {
-    if method == Method::POST { JOIN_BODY } else { 0 }
+    match *method {
+        Method::GET | Method::HEAD | Method::DELETE => 0,
+        _ => JOIN_BODY,
+    }
 }
 
 /// Returns the body limit of an internal request. Admin requests, which the all-in-one process
@@ -77,7 +81,9 @@ fn internal_body_limit(method: &Method, path: &str) -> usize {
     match *method {
         Method::POST if path.starts_with("/internal/v1/") => ENTRY_BODY,
         Method::POST | Method::PUT | Method::PATCH => MAX_BODY,
-        _ => 0,
+        Method::GET | Method::HEAD | Method::DELETE => 0,
+        // The router answers 405.
+        _ => JOIN_BODY,
     }
 }
 

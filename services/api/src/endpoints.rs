@@ -11,6 +11,7 @@
 //! This file has the extractors that they share.
 
 pub(crate) mod docs;
+pub(crate) mod draw;
 pub(crate) mod entry;
 pub(crate) mod streams;
 pub(crate) mod tickets;

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{IdError, TokenError};
+use daegi_domain::{IdError, Millis, TokenError, rfc3339};
+use daegi_runtime::problem::PlannedOpening;
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
 use metrics::counter;
@@ -21,6 +22,9 @@ const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 1..=3;
 /// `Retry-After` while the line or the store is full. Longer, because capacity is freed slowly and
 /// frequent retries would only add load.
 const FULL_RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u32> = 10..=30;
+
+/// The longest `Retry-After` before a lobby opens, because an operator may open it earlier: 60 s.
+const MAX_OPENING_WAIT_MS: Millis = 60_000;
 
 /// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -55,6 +59,22 @@ pub enum Error {
     /// The item has no stock.
     #[error("this item is sold out")]
     SoldOut,
+    /// The lobby is not open yet.
+    #[error("the line is not open yet, join when the lobby opens")]
+    NotOpenYet {
+        /// When the line opens, if that is planned.
+        opens_at: Option<Millis>,
+        /// When joins are accepted.
+        lobby_at: Option<Millis>,
+        /// Milliseconds until then.
+        wait_ms: Millis,
+    },
+    /// The line has closed.
+    #[error("the line has closed")]
+    LineClosed,
+    /// The item's line has no draw.
+    #[error("the line of this item is not drawn")]
+    NoDraw,
     /// The line or the store has reached its maximum of waiting tickets.
     #[error("the line is full, try again later")]
     LineFull,
@@ -110,6 +130,9 @@ impl Error {
             Self::ItemNotFound => Code::ItemNotFound,
             Self::Disabled => Code::QueueDisabled,
             Self::SoldOut => Code::SoldOut,
+            Self::NotOpenYet { .. } => Code::NotOpenYet,
+            Self::LineClosed => Code::LineClosed,
+            Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
@@ -162,6 +185,10 @@ impl From<JoinRefusal> for Error {
             JoinRefusal::NotFound => Self::ItemNotFound,
             JoinRefusal::Disabled => Self::Disabled,
             JoinRefusal::SoldOut => Self::SoldOut,
+            JoinRefusal::NotOpenYet => {
+                Self::NotOpenYet { opens_at: None, lobby_at: None, wait_ms: MAX_OPENING_WAIT_MS }
+            }
+            JoinRefusal::LineClosed => Self::LineClosed,
             JoinRefusal::LineFull => Self::LineFull,
             JoinRefusal::StoreFull => Self::StoreFull,
             JoinRefusal::LeftTooOften { wait_ms } => Self::LeftTooOften { wait_ms },
@@ -176,6 +203,13 @@ impl From<Error> for Problem {
         if let Error::LeftTooOften { wait_ms } = error {
             let seconds = u32::try_from(wait_ms.div_ceil(1000)).unwrap_or(u32::MAX);
             return problem.retry_after(seconds);
+        }
+        if let Error::NotOpenYet { opens_at, lobby_at, wait_ms } = error {
+            let seconds = wait_ms.div_ceil(1000).clamp(1, MAX_OPENING_WAIT_MS / 1000);
+            let (opens_at, lobby_at) = (opens_at.map(rfc3339), lobby_at.map(rfc3339));
+            let opening = Some(Box::new(PlannedOpening { opens_at, lobby_at }));
+            let problem = Self { opening, ..problem };
+            return problem.retry_after(u32::try_from(seconds).unwrap_or(u32::MAX));
         }
         match error.code() {
             Code::Unavailable => problem.retry_after(fastrand::u32(RETRY_AFTER_SECONDS)),

@@ -11,8 +11,8 @@ use crate::tickets::Transport;
 
 /// Joins, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
-/// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full` or
-/// `store_full`.
+/// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full`,
+/// `store_full`, `left_too_often`, `not_open_yet` or `line_closed`.
 pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
 /// Tickets returned to clients, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
@@ -44,8 +44,16 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 6] =
-    ["item_not_found", "disabled", "sold_out", "line_full", "store_full", "left_too_often"];
+const REFUSALS: [&str; 8] = [
+    "item_not_found",
+    "disabled",
+    "sold_out",
+    "line_full",
+    "store_full",
+    "left_too_often",
+    "not_open_yet",
+    "line_closed",
+];
 
 /// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
 fn refusal_index(error: &Error) -> Option<usize> {
@@ -56,6 +64,8 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::LineFull => Some(3),
         Error::StoreFull => Some(4),
         Error::LeftTooOften { .. } => Some(5),
+        Error::NotOpenYet { .. } => Some(6),
+        Error::LineClosed => Some(7),
         _ => None,
     }
 }
@@ -66,7 +76,7 @@ pub(crate) struct Metrics {
     joined_existing: Counter,
     join_refused: Counter,
     join_failed: Counter,
-    refusals: [Counter; 6],
+    refusals: [Counter; REFUSALS.len()],
     polls: [Counter; 7],
     pub(crate) poll_seconds: Histogram,
     pub(crate) join_batch: Histogram,
@@ -157,9 +167,11 @@ mod tests {
             JoinRefusal::LineFull,
             JoinRefusal::StoreFull,
             JoinRefusal::LeftTooOften { wait_ms: 1 },
+            JoinRefusal::NotOpenYet,
+            JoinRefusal::LineClosed,
         ];
         let reasons = all.map(|refusal| refusal_index(&refusal.into()));
-        assert_eq!(reasons, [0, 1, 2, 3, 4, 5].map(Some));
+        assert_eq!(reasons, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
     }
 
     #[test]

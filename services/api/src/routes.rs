@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use daegi_domain::draw::DrawRecord;
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{
@@ -12,6 +13,7 @@ use daegi_runtime::openapi::{
 use schemars::json_schema;
 use serde_json::{Value, json};
 
+use crate::endpoints::draw as draw_endpoint;
 use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
 use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
@@ -23,6 +25,7 @@ const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
 const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
 const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const DRAW: &str = "/api/v1/item/{itemId}/waiting-queue/draw";
 const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
@@ -55,6 +58,13 @@ const WAIT: Parameter = Parameter {
     description: "How long the response may be delayed until status, position or line state change. It is sent earlier if the pod has too many long polls or a newer connection of the ticket replaces this one.",
     schema: |_| json_schema!({ "type": "integer", "minimum": 0, "maximum": Wait::MAX_MS, "default": 0 }),
 };
+const DRAW_TOKEN: Parameter = Parameter {
+    name: "token",
+    location: "query",
+    required: false,
+    description: "The token of a ticket, for the proof that it took part.",
+    schema: schema_of::<String>,
+};
 const LAST_EVENT: Parameter = Parameter {
     name: "Last-Event-ID",
     location: "header",
@@ -84,7 +94,7 @@ const ANY_TICKET: [Code; 6] = [
 
 /// Returns the operations of the public listener, in the order of the docs page.
 pub(crate) fn public() -> ApiGroup {
-    let clients = [join(), poll(), events(), socket(), leave(), line()];
+    let clients = [join(), poll(), events(), socket(), leave(), line(), draw()];
     let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
     let reading = [jwks(), specification(), docs(), style()];
     let operations = clients.into_iter().chain(page).chain(reading).collect();
@@ -128,6 +138,7 @@ fn join() -> ApiOperation {
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
+        .with_problems([Code::NotOpenYet, Code::LineClosed])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }
@@ -174,6 +185,15 @@ fn line() -> ApiOperation {
         .with_parameters([ITEM])
         .with_response(ResponseSpec::json::<Line>(200, "The line."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+}
+
+fn draw() -> ApiOperation {
+    Operation::new(("get", DRAW), ("draw", "Get the record of a draw"), draw_endpoint::draw)
+        .with_description("Everything that is needed to recompute the draw of a line whose opening has the order `draw`. Before the opening only the commitment is public. With the token of a ticket, as `token` or as `Authorization: Bearer`, the record contains the proof that the ticket took part, and its rank. docs/DRAW.md specifies the computation.")
+        .with_parameters([ITEM, DRAW_TOKEN])
+        .with_response(ResponseSpec::json::<DrawRecord>(200, "The record."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::ItemNotFound, Code::NoDraw, Code::LineRestarted, Code::Unavailable])
 }
 
 fn verify() -> ApiOperation {

@@ -6,9 +6,11 @@
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
+//! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
 mod connections;
+mod draw;
 mod entry;
 mod join;
 mod poll;
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use daegi_domain::{ItemId, PassKeys, TicketKeys};
 use daegi_runtime::{Clock, Shutdown, Tracer};
-use daegi_store::TicketStore;
+use daegi_store::{OpeningStore, TicketStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +39,8 @@ pub(crate) use self::subscription::{StreamEvent, Subscription};
 pub(crate) struct TicketService {
     pub(crate) lines: LineRegistry,
     pub(crate) store: Arc<dyn TicketStore>,
+    openings: Arc<dyn OpeningStore>,
+    trees: draw::TreeCache,
     pub(crate) clock: Clock,
     pub(crate) pass_keys: PassKeys,
     /// The JSON of the public keys, which services fetch to verify passes offline.
@@ -73,6 +77,8 @@ impl TicketService {
         );
         Self {
             lines,
+            openings: deps.store.clone(),
+            trees: draw::TreeCache::default(),
             store: deps.store,
             clock: deps.clock,
             jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),

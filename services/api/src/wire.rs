@@ -1,7 +1,8 @@
 //! The JSON of the HTTP contract, from which the published schemas are generated.
 
 use daegi_domain::{
-    EndReason, Eta, Item, ItemId, ItemName, LineState, Millis, Status, UserId, rfc3339,
+    EndReason, Eta, Item, ItemId, ItemName, LineState, Millis, Order, Phase, Status, UserId,
+    rfc3339,
 };
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
@@ -21,8 +22,8 @@ pub(crate) struct Ticket {
     pub(crate) token: String,
     /// The state of the ticket.
     pub(crate) status: Status,
-    /// The position in the line, 1 for the first; 0 unless the ticket waits.
-    pub(crate) position: u64,
+    /// The position in the line, 1 for the first; 0 unless the ticket waits; null before the draw of a lobby.
+    pub(crate) position: Option<u64>,
     /// The number of waiting tickets.
     pub(crate) waiting_count: u64,
     /// Whether the line moves, and if not, the reason.
@@ -38,6 +39,12 @@ pub(crate) struct Ticket {
     pub(crate) pass_expires_at: Option<String>,
     /// The URL to continue at, if the item has one.
     pub(crate) entry_url: Option<String>,
+    /// When the line opens or opened, as RFC 3339, if that is planned.
+    pub(crate) opens_at: Option<String>,
+    /// Milliseconds until the line opens, by the server's clock; null unless the ticket waits in a lobby.
+    pub(crate) opens_in_ms: Option<u64>,
+    /// The rank of the ticket in the draw, 1 for the first; null before the draw and outside of it.
+    pub(crate) cohort_rank: Option<u64>,
 }
 
 impl Ticket {
@@ -61,6 +68,9 @@ impl Ticket {
         value(&mut json, b",\"pass\":", &self.pass)?;
         value(&mut json, b",\"passExpiresAt\":", &self.pass_expires_at)?;
         value(&mut json, b",\"entryUrl\":", &self.entry_url)?;
+        value(&mut json, b",\"opensAt\":", &self.opens_at)?;
+        value(&mut json, b",\"opensInMs\":", &self.opens_in_ms)?;
+        value(&mut json, b",\"cohortRank\":", &self.cohort_rank)?;
         json.push(b'}');
         Ok(json)
     }
@@ -95,6 +105,14 @@ pub(crate) struct Wait {
     pub(crate) wait_ms: Option<u64>,
 }
 
+/// Query of the record of a draw.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct DrawQuery {
+    /// The token of a ticket, for the proof that it took part.
+    #[serde(default)]
+    pub(crate) token: Option<String>,
+}
+
 /// The public view of a line.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -105,6 +123,12 @@ pub(crate) struct Wait {
     "waitingCount": 4200,
     "enteredCount": 200,
     "admittedPerSecond": 9.8,
+    "opensAt": null,
+    "opensInMs": null,
+    "lobbyAt": null,
+    "lobbyInMs": null,
+    "closesAt": null,
+    "order": null,
 }))]
 pub(crate) struct Line {
     /// The item.
@@ -119,6 +143,48 @@ pub(crate) struct Line {
     pub(crate) entered_count: u64,
     /// Tickets that left the front of the line per second, over the last 30 s.
     pub(crate) admitted_per_second: f64,
+    /// The opening of the line. All fields are null without one.
+    #[serde(flatten)]
+    pub(crate) opening: OpeningTimes,
+}
+
+/// When a line opens and closes. The times in milliseconds are by the server's clock.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpeningTimes {
+    /// When the line opens or opened, as RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) opens_at: Option<String>,
+    /// Milliseconds until the line opens; null after it has opened.
+    pub(crate) opens_in_ms: Option<u64>,
+    /// When the lobby opens or opened, as RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) lobby_at: Option<String>,
+    /// Milliseconds until the lobby opens; null after that.
+    pub(crate) lobby_in_ms: Option<u64>,
+    /// When the line closes or closed, as RFC 3339.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) closes_at: Option<String>,
+    /// In which order the users of the lobby are served.
+    pub(crate) order: Option<Order>,
+}
+
+impl OpeningTimes {
+    /// Returns the opening of an item as of `now`.
+    pub(crate) fn new(item: &Item, now: Millis) -> Self {
+        let Some(opening) = &item.policy.opening else { return Self::default() };
+        let phase = item.phase(now);
+        let ahead = |at: Millis| at.saturating_sub(now);
+        let is_ahead = matches!(phase, Phase::Scheduled | Phase::Lobby);
+        Self {
+            opens_at: opening.opens_at.map(rfc3339),
+            opens_in_ms: opening.opens_at.filter(|_| is_ahead).map(ahead),
+            lobby_at: opening.lobby_at.map(rfc3339),
+            lobby_in_ms: opening.lobby_at.filter(|_| phase == Phase::Scheduled).map(ahead),
+            closes_at: opening.closes_at.map(rfc3339),
+            order: Some(opening.order),
+        }
+    }
 }
 
 impl Wait {
@@ -281,6 +347,9 @@ fn waiting_example() -> Value {
         "pass": null,
         "passExpiresAt": null,
         "entryUrl": null,
+        "opensAt": null,
+        "opensInMs": null,
+        "cohortRank": null,
     })
 }
 
@@ -312,7 +381,7 @@ mod tests {
             token: "kim+lee@example.com:1-concert-2026.~_A-6878a70f-3101-8000-8ef0-de86b3eaf66c"
                 .to_owned(),
             status: Status::Waiting,
-            position: u64::MAX,
+            position: Some(u64::MAX),
             waiting_count: 0,
             line_state: LineState::Open,
             eta_seconds: Some(Eta { p50: 7, p90: 19 }),
@@ -320,6 +389,9 @@ mod tests {
             pass: None,
             pass_expires_at: None,
             entry_url: None,
+            opens_at: Some("2026-11-20T20:00:00.000Z".to_owned()),
+            opens_in_ms: Some(1_234),
+            cohort_rank: Some(17),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::metrics::{counter, histogram};
+use daegi_domain::TicketKeys;
 use daegi_runtime::health::Component;
 use daegi_runtime::outage::{OutageLog, jittered};
 use daegi_runtime::{Clock, Shutdown};
@@ -37,6 +38,7 @@ pub struct LeaderLoop {
     health: Component,
     lease: Duration,
     outbox_max: u64,
+    ticket_keys: TicketKeys,
     relay: Relay,
     leadership: Arc<Leadership>,
 }
@@ -52,6 +54,7 @@ impl LeaderLoop {
             health: deps.health,
             lease: deps.lease,
             outbox_max: deps.outbox_max,
+            ticket_keys: deps.ticket_keys,
             leadership,
         }
     }
@@ -120,7 +123,8 @@ impl LeaderLoop {
         let leader = self.leadership.replica().to_owned();
         let current = CurrentLeader { leader, epoch, since };
         let mut gauges = LineGauges::new(self.store.clone());
-        let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max);
+        let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max)
+            .with_ticket_keys(self.ticket_keys.clone());
         let working = async {
             tokio::select! {
                 () = self.run_ticks(ticker, &mut gauges) => {}

@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use axum::Router;
 use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
+use daegi_domain::TicketKeys;
 use daegi_runtime::health::Component;
 use daegi_runtime::http::HttpService;
 use daegi_runtime::{AdminToken, Clock, Config, Shutdown, Tracer};
@@ -69,6 +70,8 @@ pub struct SchedulerDeps {
     pub lease: Duration,
     /// The number of unpublished admission events of a partition at which admission is held.
     pub outbox_max: u64,
+    /// Signs tokens: the hashes of a lobby's tokens are part of its draw.
+    pub ticket_keys: TicketKeys,
     /// Where events go.
     pub sink: SharedSink,
     /// Makes spans of events, unless tracing is off.
@@ -122,6 +125,7 @@ impl SchedulerDeps {
             health: context.health.component(COMPONENT),
             lease: config.lease,
             outbox_max: config.outbox_max,
+            ticket_keys: config.secrets.ticket_keys.clone(),
             sink: relay::from_config(config)?,
             tracer: context.tracer.clone(),
         })

@@ -61,7 +61,7 @@ impl Relay {
     pub fn new(store: SharedStore, sink: SharedSink) -> Self {
         // Registers the counters at the start, so that an alert can distinguish 0 from absent.
         counter!(metrics::RELAY_FAILED).increment(0);
-        for topic in [Topic::TokenActivated, Topic::TokenClosed] {
+        for topic in Topic::OUTBOUND {
             counter!(metrics::RELAY_DROPPED, "type" => topic.event_type()).increment(0);
         }
         Self { store, sink, recent: Arc::default(), tracer: Tracer::default() }

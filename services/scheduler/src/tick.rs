@@ -5,11 +5,12 @@
 //! script on; other changes of the settings apply from the next tick on.
 
 mod line;
+mod opening;
 mod report;
 
 use std::collections::{HashMap, HashSet};
 
-use daegi_domain::{ItemId, Millis, Number, Settings};
+use daegi_domain::{ItemId, Millis, Number, Settings, TicketKeys};
 use daegi_store::{Epoch, Error, Result, SharedStore};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
@@ -33,6 +34,7 @@ pub struct Ticker {
     store: SharedStore,
     epoch: Epoch,
     outbox_max: u64,
+    ticket_keys: Option<TicketKeys>,
     /// Where the next sweep of each line continues; absent lines start at the front.
     sweeps: HashMap<ItemId, Number>,
     /// The settings that every partition had last, and when.
@@ -46,7 +48,14 @@ impl Ticker {
     #[must_use]
     pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
         let (sweeps, reserved) = (HashMap::new(), HashMap::new());
-        Self { store, epoch, outbox_max, sweeps, copied: None, reserved }
+        Self { store, epoch, outbox_max, ticket_keys: None, sweeps, copied: None, reserved }
+    }
+
+    /// Sets the keys that sign tokens, without which no draw takes place.
+    #[must_use]
+    pub fn with_ticket_keys(mut self, keys: TicketKeys) -> Self {
+        self.ticket_keys = Some(keys);
+        self
     }
 
     /// Runs one tick at `now`. Lines with unreadable data and lines of an unavailable server are
@@ -128,6 +137,7 @@ impl Ticker {
             store: self.store.clone(),
             epoch: self.epoch,
             outbox_max: self.outbox_max,
+            ticket_keys: self.ticket_keys.clone(),
             settings,
             now,
             sweep_from: self.sweeps.get(&id).copied().unwrap_or(Number(0)),

@@ -37,7 +37,8 @@ const SENTENCES = [
 export function verdictOf(record: DrawRecord, { checks }: CheckResult, expected: Expected, messages: Messages): Verdict {
   const { commitment, rank } = expected;
   const all = [
-    ...checks.filter(({ name }) => name !== "beacon" || record.beacon !== null),
+    // A draw without a beacon has nothing to confirm, but a beacon that is missing fails.
+    ...checks.filter(({ name, ok }) => name !== "beacon" || !ok || record.beacon !== null),
     // A record without a draw, or without this ticket, passes the checks that apply to it.
     { name: "drawn", ok: record.state === "DRAWN" && record.ticket != null },
     ...(commitment ? [{ name: "noted", ok: record.commitment === commitment }] : []),

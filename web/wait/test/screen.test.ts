@@ -64,7 +64,7 @@ test("a lobby that is stopped shows the reason, without a position if a draw dec
   assert.deepEqual([screen.kind, screen.headline, screen.place], ["still", "The line is paused", undefined]);
 });
 
-test("a closed line says that nobody else is admitted", () => {
+test("a closed line says that no other ticket is admitted", () => {
   const screen = screenFor({ ...TICKET, lineState: "CLOSED" }, messages);
   assert.deepEqual([screen.kind, screen.headline, screen.place], ["closed", "This line has closed", undefined]);
 });

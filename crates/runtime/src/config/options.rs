@@ -41,6 +41,14 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_token_closed: Option<TopicName>,
 
+    /// The name of the topic `line.opened`.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_line_opened: Option<TopicName>,
+
+    /// The name of the topic `line.closed`.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_line_closed: Option<TopicName>,
+
     /// The Kafka consumer group. Installations on one cluster need different groups and different
     /// topics.
     #[arg(long, value_name = "NAME", default_value = "daegi-consumer")]
@@ -230,6 +238,8 @@ impl Options {
             (Topic::OrderClosed, self.topic_order_closed.take()),
             (Topic::TokenActivated, self.topic_token_activated.take()),
             (Topic::TokenClosed, self.topic_token_closed.take()),
+            (Topic::LineOpened, self.topic_line_opened.take()),
+            (Topic::LineClosed, self.topic_line_closed.take()),
         ];
         let renamed = given.into_iter().filter_map(|(topic, name)| Some((topic, name?)));
         Topics::with_names(renamed).map_err(|taken| {

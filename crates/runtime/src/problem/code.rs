@@ -22,6 +22,8 @@ pub enum Code {
     Blocked,
     /// There is no such item.
     ItemNotFound,
+    /// The item's line has no draw.
+    NoDraw,
     /// There is no such route.
     NotFound,
     /// The route exists, but not with this method.
@@ -32,6 +34,10 @@ pub enum Code {
     SoldOut,
     /// The line is disabled.
     QueueDisabled,
+    /// The lobby is not open yet.
+    NotOpenYet,
+    /// The line has closed.
+    LineClosed,
     /// The request contradicts stored data.
     Conflict,
     /// The line was restarted after this token was issued.
@@ -61,18 +67,21 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 25] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::Unauthorized,
         Self::TokenMismatch,
         Self::Blocked,
         Self::ItemNotFound,
+        Self::NoDraw,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
         Self::SoldOut,
         Self::QueueDisabled,
+        Self::NotOpenYet,
+        Self::LineClosed,
         Self::Conflict,
         Self::LineRestarted,
         Self::PayloadTooLarge,
@@ -96,11 +105,14 @@ impl Code {
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
             Self::ItemNotFound => (S::NOT_FOUND, "ITEM_NOT_FOUND", "Item not found"),
+            Self::NoDraw => (S::NOT_FOUND, "NO_DRAW", "No draw"),
             Self::NotFound => (S::NOT_FOUND, "NOT_FOUND", "Route not found"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", "Method not allowed"),
             Self::RequestTimeout => (S::REQUEST_TIMEOUT, "REQUEST_TIMEOUT", "Request took too long"),
             Self::SoldOut => (S::CONFLICT, "SOLD_OUT", "Sold out"),
             Self::QueueDisabled => (S::CONFLICT, "QUEUE_DISABLED", "Waiting queue disabled"),
+            Self::NotOpenYet => (S::CONFLICT, "NOT_OPEN_YET", "Not open yet"),
+            Self::LineClosed => (S::CONFLICT, "LINE_CLOSED", "Line closed"),
             Self::Conflict => (S::CONFLICT, "CONFLICT", "Conflict"),
             Self::LineRestarted => (S::GONE, "LINE_RESTARTED", "Line restarted"),
             Self::PayloadTooLarge => (S::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "Body too large"),

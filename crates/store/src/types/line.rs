@@ -48,6 +48,16 @@ pub struct LineSnapshot {
 }
 
 impl LineSnapshot {
+    /// Returns a number that is not above any waiting number above the base.
+    #[must_use]
+    pub fn lowest_waiting_number(&self) -> Number {
+        let frontier = self.frontier.number();
+        match self.cohort() {
+            Some(cohort) if cohort.contains(frontier) => cohort.first(),
+            _ => frontier,
+        }
+    }
+
     /// Returns the drawn cohort, whose tickets are served by rank.
     #[must_use]
     pub fn cohort(&self) -> Option<Cohort> {

@@ -137,7 +137,7 @@ async fn entry_and_event_are_written_in_one_step() {
     join_two(&mut connection).await;
     let answer = admit_two(&mut connection).await;
     let answer: Vec<u64> = redis::from_redis_value(answer).unwrap();
-    assert_eq!(answer, [2, 0, 3, 0, 0], "admitted, missed, remaining, more, outbox full");
+    assert_eq!(answer[..5], [2, 0, 3, 0, 0], "admitted, missed, remaining, more, outbox full");
     let entered: u64 = connection.hlen(&keys()[5]).await.unwrap();
     let batches: u64 = connection.xlen(&keys()[12]).await.unwrap();
     let events: u64 = connection.get(&keys()[13]).await.unwrap();

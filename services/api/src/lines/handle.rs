@@ -235,7 +235,7 @@ impl LineHandle {
     }
 }
 
-fn waiting(position: u64) -> TicketState {
+fn waiting(position: Option<u64>) -> TicketState {
     TicketState::Live(LiveState::Waiting { position })
 }
 

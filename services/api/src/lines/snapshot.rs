@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use daegi_domain::draw::Cohort;
 use daegi_domain::line_rules::line_state;
 use daegi_domain::rate::SpeedEstimate;
 use daegi_domain::{
@@ -24,11 +25,15 @@ pub(crate) struct CachedLine {
     pub(crate) state: LineState,
     /// Speed of the line, if it moves and the speed is known.
     pub(crate) pace: Option<SpeedEstimate>,
+    /// The drawn cohort, whose tickets are served by rank. The rank of any other ticket is its number.
+    pub(crate) cohort: Option<Cohort>,
+    /// Whether the order of the lobby is not drawn yet, so that no ticket has a position.
+    is_undecided: bool,
     /// Tickets that are served before the frontier.
     pub(super) ahead: u64,
-    /// Departed numbers that still affect positions.
+    /// Departed ranks that still affect positions.
     pub(super) departed: Arc<Departed>,
-    /// Numbers that were reclaimed after a data loss and wait below the base.
+    /// Ranks that were reclaimed after a data loss and wait below the base.
     pub(super) reclaimed: Arc<Reclaimed>,
     /// When the store was called. All earlier changes are included.
     pub(super) loaded_at: Instant,
@@ -40,8 +45,8 @@ pub(crate) struct CachedLine {
 /// What a cached line shows of a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The ticket waits at this position.
-    Waiting { position: u64 },
+    /// The ticket waits at this position; `None` before the draw.
+    Waiting { position: Option<u64> },
     /// The ticket does not wait; only the store knows its state.
     NotWaiting,
     /// The number is above the tail: the store had not issued it when the line was loaded.
@@ -51,24 +56,26 @@ pub(super) enum Lookup {
 impl CachedLine {
     /// Looks up a number. The position is exact as of `loaded_at`.
     pub(super) fn lookup(&self, number: Number) -> Lookup {
-        let (line, rank) = (&self.line, number.rank());
-        if number < line.valid_from || rank < line.frontier {
-            self.lookup_reclaimed(rank)
-        } else if number > line.tail {
+        let (line, rank) = (&self.line, rank_in(self.cohort.as_ref(), number));
+        if number > line.tail {
             Lookup::NotIssued
+        } else if number < line.valid_from || rank < line.frontier {
+            self.lookup_reclaimed(rank)
         } else if self.departed.contains(rank) {
             Lookup::NotWaiting
         } else {
-            let position = line_rules::position(self.ahead, line.frontier, &self.departed, rank);
-            Lookup::Waiting { position }
+            self.waiting(line_rules::position(self.ahead, line.frontier, &self.departed, rank))
         }
+    }
+
+    fn waiting(&self, position: u64) -> Lookup {
+        Lookup::Waiting { position: (!self.is_undecided).then_some(position) }
     }
 
     /// Looks up a rank below the frontier. Only reclaimed tickets wait there.
     fn lookup_reclaimed(&self, rank: Rank) -> Lookup {
         if self.reclaimed.contains(rank) {
-            let position = self.line.returning + self.reclaimed.count_below(rank) + 1;
-            Lookup::Waiting { position }
+            self.waiting(self.line.returning + self.reclaimed.count_below(rank) + 1)
         } else {
             Lookup::NotWaiting
         }
@@ -78,7 +85,8 @@ impl CachedLine {
     /// the number was reclaimed after this copy was loaded.
     pub(super) fn may_miss_reclaimed(&self, number: Number) -> bool {
         let line = &self.line;
-        (number <= line.base && !self.reclaimed.contains(number.rank())) || number > line.tail
+        let rank = rank_in(self.cohort.as_ref(), number);
+        (number <= line.base && !self.reclaimed.contains(rank)) || number > line.tail
     }
 
     /// Returns the earliest time until a position is admitted: after the ticks that admit all earlier
@@ -104,7 +112,9 @@ impl CachedLine {
         let observable = |cached: &Self| {
             let line = &cached.line;
             let fronts = (line.valid_from, line.front, line.frontier);
-            (fronts, line.returning, cached.departed.len(), cached.reclaimed.len(), cached.state)
+            let opening = line.item.policy.opening.as_ref();
+            let waiting = (line.returning, cached.departed.len(), cached.reclaimed.len());
+            (fronts, waiting, cached.cohort, opening.cloned(), cached.state)
         };
         observable(self) != observable(other) || self.page != other.page
     }
@@ -117,6 +127,7 @@ impl CachedLine {
 pub(crate) struct LineLoader {
     cursor: ChangeCursor,
     base: Number,
+    cohort: Option<Cohort>,
     departed: Arc<Departed>,
     reclaimed: Arc<Reclaimed>,
     pages: Arc<MarkPages>,
@@ -136,6 +147,7 @@ impl LineLoader {
         Self {
             cursor: ChangeCursor::default(),
             base: Number(0),
+            cohort: None,
             departed: Arc::default(),
             reclaimed: Arc::default(),
             pages: Arc::default(),
@@ -184,6 +196,9 @@ impl LineLoader {
             let Some(mut line) = with_store_timeout("snapshot", snapshot).await? else {
                 return Ok(None);
             };
+            if self.starts_over(&line) {
+                continue;
+            }
             self.apply_changes(&mut line);
             if !line.more || depth == Depth::Summary {
                 return Ok(Some(self.cached_line(line, settings, loaded_at, context)));
@@ -199,13 +214,15 @@ impl LineLoader {
         context: &LineContext,
     ) -> CachedLine {
         let now = context.clock.now_ms();
-        self.pages =
-            MarkPages::advanced_to(&self.pages, &self.reclaimed, line.frontier.number(), line.tail);
+        let first = line.lowest_waiting_number();
+        self.pages = MarkPages::advanced_to(&self.pages, &self.reclaimed, first, line.tail);
         let state = line_state(&line.item, line.front_is_above_base(), &settings, now);
         CachedLine {
             state,
             pace: if state == LineState::Open { line.rate.estimate(now) } else { None },
             settings,
+            cohort: self.cohort,
+            is_undecided: line.item.is_draw_undecided(now),
             ahead: line.returning + self.reclaimed.len(),
             departed: Arc::clone(&self.departed),
             reclaimed: Arc::clone(&self.reclaimed),
@@ -214,6 +231,19 @@ impl LineLoader {
             page: Arc::new(PageTexts::new(&line.item)),
             line,
         }
+    }
+
+    /// Follows the line to another cohort, whose ranks make all changes read before useless. Returns whether
+    /// the changes must be read again.
+    fn starts_over(&mut self, line: &LineSnapshot) -> bool {
+        let cohort = line.cohort();
+        if cohort == self.cohort {
+            return false;
+        }
+        self.cohort = cohort;
+        let has_read = std::mem::take(&mut self.cursor) != ChangeCursor::default();
+        self.base = Number(0);
+        has_read
     }
 
     /// Applies the changes of a snapshot. Starts over if the line has another base, or if the store
@@ -234,8 +264,9 @@ impl LineLoader {
         // Cached lines in use share the old set, so this copies it. A snapshot without changes
         // returns above and copies nothing.
         let departed = Arc::make_mut(&mut self.departed);
-        for rank in line.departed.drain(..).filter(|rank| *rank > line.base.rank()) {
-            departed.insert(rank);
+        let cohort = self.cohort.as_ref();
+        for number in line.departed.drain(..).filter(|number| *number > line.base) {
+            departed.insert(rank_in(cohort, number));
         }
         departed.prune_below(line.frontier);
     }
@@ -248,8 +279,34 @@ impl LineLoader {
             return;
         }
         let reclaimed = Arc::make_mut(&mut self.reclaimed);
-        line.reclaimed.drain(..).for_each(|(from, to)| reclaimed.insert_range(from, to));
-        line.departed.iter().for_each(|rank| reclaimed.remove(*rank));
+        let cohort = self.cohort.as_ref();
+        line.reclaimed
+            .drain(..)
+            .for_each(|(from, to)| insert_reclaimed(reclaimed, cohort, from, to));
+        line.departed.iter().for_each(|number| reclaimed.remove(rank_in(cohort, *number)));
         reclaimed.prune_below(line.front);
+    }
+}
+
+/// Returns the rank of a number.
+fn rank_in(cohort: Option<&Cohort>, number: Number) -> Rank {
+    cohort.map_or(number.rank(), |cohort| cohort.rank(number))
+}
+
+/// Inserts the ranks of a range of numbers. Those of the whole cohort are its numbers in another order, so only
+/// a part of a cohort is mapped number by number.
+fn insert_reclaimed(reclaimed: &mut Reclaimed, cohort: Option<&Cohort>, from: Number, to: Number) {
+    let numbers = cohort.map_or(0..0, Cohort::numbers);
+    let (first, end) = (numbers.start.max(from.0), numbers.end.min(to.0 + 1));
+    let is_partial = first < end && (first, end) != (numbers.start, numbers.end);
+    let Some(cohort) = cohort.filter(|_| is_partial) else {
+        return reclaimed.insert_range(from.rank(), to.rank());
+    };
+    if from.0 < first {
+        reclaimed.insert_range(from.rank(), Rank(first - 1));
+    }
+    (first..end).for_each(|number| reclaimed.insert(cohort.rank(Number(number))));
+    if end <= to.0 {
+        reclaimed.insert_range(Rank(end), to.rank());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use daegi_domain::{EndReason, ItemId, PassError, Ticket, TokenError, UserId};
 use daegi_runtime::spans::{RequestStart, TracedCall};
-use daegi_store::{EndOutcome, JoinOutcome};
+use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LiveState, TicketState};
 
 use super::poll::TicketView;
 use super::{Credential, TicketService, UnverifiedToken};
@@ -48,10 +48,12 @@ impl TicketService {
             None => Box::pin(with_request_timeout(self.load_line(item))).await?,
         };
         match self.join_replacing_expired(&line, item, &user).await? {
+            JoinOutcome::Refused(JoinRefusal::NotOpenYet) => Err(self.not_open_yet(&cached)),
             JoinOutcome::Refused(refusal) => Err(refusal.into()),
             JoinOutcome::Ticket { number, is_new: new, state: place } => {
                 let ticket = Ticket::new(item.clone(), user, number);
                 let token = self.ticket_keys.token(&ticket);
+                let (cached, place) = self.with_position(&line, &ticket, cached, place).await?;
                 let view = TicketView::from_live(place, self.clock.now_ms());
                 let response = self.ticket_response(&ticket, token, Some(&cached), view);
                 // The trace of an existing ticket began with its first join.
@@ -60,6 +62,35 @@ impl TicketService {
                 }
                 Ok((new, response))
             }
+        }
+    }
+
+    /// Returns the refusal with the times of the opening, as far as this pod knows them.
+    fn not_open_yet(&self, cached: &CachedLine) -> Error {
+        let opening = cached.line.item.policy.opening.as_ref();
+        let lobby_at = opening.and_then(|opening| opening.lobby_at);
+        Error::NotOpenYet {
+            opens_at: opening.and_then(|opening| opening.opens_at),
+            lobby_at,
+            wait_ms: lobby_at.map_or(0, |at| at.saturating_sub(self.clock.now_ms())),
+        }
+    }
+
+    /// Computes the position of a ticket that joined before the draw, which the store does not know.
+    async fn with_position(
+        &self,
+        line: &LineHandle,
+        ticket: &Ticket,
+        cached: Arc<CachedLine>,
+        place: LiveState,
+    ) -> Result<(Arc<CachedLine>, LiveState)> {
+        let is_drawn = cached.cohort.is_some_and(|cohort| cohort.contains(ticket.number));
+        if !is_drawn || place != (LiveState::Waiting { position: None }) {
+            return Ok((cached, place));
+        }
+        match with_request_timeout(line.resolve(ticket)).await? {
+            (cached, TicketState::Live(place)) => Ok((cached, place)),
+            _ => Ok((cached, place)),
         }
     }
 

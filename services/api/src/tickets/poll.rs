@@ -15,7 +15,7 @@ use super::{TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
-use crate::wire;
+use crate::wire::{self, OpeningTimes};
 
 /// Interval at which an open long poll or stream marks its ticket as seen: half of the shortest
 /// grace period (10 s).
@@ -30,10 +30,16 @@ const MIN_POLL_MS: u64 = 1_000;
 /// Maximum of `pollAfterMs` while a line recovers from data loss.
 const RECOVERING_POLL_MS: u64 = 5_000;
 
+/// Maximum of `pollAfterMs` in a lobby.
+const LOBBY_POLL_MS: u64 = 30_000;
+
+/// How far the first polls after an opening are spread.
+const LOBBY_SPREAD_MS: u64 = 3_000;
+
 /// The state of a ticket as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TicketView {
-    Waiting { position: u64 },
+    Waiting { position: Option<u64> },
     Entered { at: Millis, expires_at: Millis },
     Ended(EndReason),
 }
@@ -95,7 +101,14 @@ impl TicketView {
 
 impl TicketSnapshot {
     fn differs_from(&self, other: &Self) -> bool {
-        self.view != other.view || self.state() != other.state()
+        self.view != other.view || self.line_facts() != other.line_facts()
+    }
+
+    /// Returns what a waiting client sees of the line: its state and when it opens.
+    pub(super) fn line_facts(&self) -> (LineState, Option<Millis>) {
+        let opening = |cached: &Arc<CachedLine>| cached.line.item.policy.opening.clone();
+        let opening = self.cached.as_ref().and_then(opening);
+        (self.state(), opening.and_then(|opening| opening.opens_at))
     }
 
     /// Returns the state of the line; `DISABLED` if the item was removed.
@@ -112,7 +125,13 @@ impl TicketSnapshot {
     pub(super) fn id(&self) -> String {
         let state = self.state();
         match self.view {
-            TicketView::Waiting { position } => format!("WAITING.{position}.{state:?}"),
+            TicketView::Waiting { position } => {
+                let position = position.unwrap_or(0);
+                match self.line_facts().1.filter(|_| state == LineState::Lobby) {
+                    Some(opens_at) => format!("WAITING.{position}.{state:?}.{opens_at}"),
+                    None => format!("WAITING.{position}.{state:?}"),
+                }
+            }
             TicketView::Entered { expires_at, .. } => format!("ENTERED.{expires_at}"),
             TicketView::Ended(reason) => format!("ENDED.{}", reason.code()),
         }
@@ -263,6 +282,7 @@ impl TicketService {
             waiting_count: cached.total_waiting(),
             entered_count: cached.line.entered,
             admitted_per_second: cached.per_second(self.clock.now_ms()),
+            opening: OpeningTimes::new(&cached.line.item, self.clock.now_ms()),
         })
     }
 
@@ -292,7 +312,9 @@ impl TicketService {
         }
         let base = base_ticket(ticket, token, cached, view.status());
         match (view, cached) {
-            (TicketView::Waiting { position }, Some(cached)) => waiting(base, cached, position),
+            (TicketView::Waiting { position }, Some(cached)) => {
+                waiting(base, cached, position, self.clock.now_ms())
+            }
             (TicketView::Entered { at, expires_at }, cached) => {
                 self.enterable(base, ticket, cached, at, expires_at)
             }
@@ -331,7 +353,7 @@ fn base_ticket(
         user_id: ticket.user.clone(),
         token,
         status,
-        position: 0,
+        position: Some(0),
         waiting_count: cached.map_or(0, CachedLine::total_waiting),
         line_state: cached.map_or(LineState::Disabled, |cached| cached.state),
         eta_seconds: None,
@@ -339,27 +361,51 @@ fn base_ticket(
         pass: None,
         pass_expires_at: None,
         entry_url: None,
+        opens_at: None,
+        opens_in_ms: None,
+        cohort_rank: cached
+            .and_then(|cached| cached.cohort)
+            .and_then(|cohort| cohort.cohort_rank(ticket.number)),
     }
 }
 
 /// Adds the fields of a waiting ticket. The speed is computed once per refresh, so that a poll only
 /// divides.
-fn waiting(base: wire::Ticket, cached: &CachedLine, position: u64) -> wire::Ticket {
-    let eta = cached.pace.map(|pace| pace.eta(position));
-    let policy = &cached.line.item.policy;
-    let poll_after = poll_after_ms(eta, cached.earliest_turn_ms(position), policy);
+fn waiting(
+    base: wire::Ticket,
+    cached: &CachedLine,
+    position: Option<u64>,
+    now: Millis,
+) -> wire::Ticket {
+    let eta = cached.pace.zip(position).map(|(pace, position)| pace.eta(position));
+    let item = &cached.line.item;
+    let opening = item.policy.opening.as_ref().map(|_| OpeningTimes::new(item, now));
+    let opening = opening.unwrap_or_default();
+    let earliest = position.and_then(|position| cached.earliest_turn_ms(position));
+    let poll_after = poll_after_ms(eta, earliest, &item.policy);
     wire::Ticket {
         position,
         // The position may be more recent than the cached line.
-        waiting_count: base.waiting_count.max(position),
+        waiting_count: base.waiting_count.max(position.unwrap_or(0)),
         eta_seconds: eta,
         poll_after_ms: match cached.state {
             // A poll reclaims a lost number, so clients poll at least every 5 s.
             LineState::Recovering => poll_after.min(RECOVERING_POLL_MS),
+            LineState::Lobby => lobby_poll_after_ms(opening.opens_in_ms),
             _ => poll_after,
         },
+        opens_at: opening.opens_at,
+        opens_in_ms: opening.opens_in_ms,
         ..base
     }
+}
+
+/// Returns the delay until the next poll in a lobby, where absence does not count: up to half a minute, and
+/// shortly after the opening, spread over 3 s.
+fn lobby_poll_after_ms(opens_in_ms: Option<u64>) -> u64 {
+    let opening = opens_in_ms.map(|ms| ms + fastrand::u64(..LOBBY_SPREAD_MS)).unwrap_or(u64::MAX);
+    let spread = 1.0 + JITTER * (2.0 * fastrand::f64() - 1.0);
+    opening.min((LOBBY_POLL_MS as f64 * spread) as u64).max(MIN_POLL_MS)
 }
 
 /// Returns the delay until the next poll in milliseconds: a tenth of the expected wait, and at most

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::{LineState, Ticket};
+use daegi_domain::{LineState, Millis, Ticket};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -73,7 +73,7 @@ pub(crate) struct Subscription {
 struct LastSent {
     id: String,
     view: Option<TicketView>,
-    state: LineState,
+    line: (LineState, Option<Millis>),
     total_waiting: u64,
     at: Instant,
 }
@@ -96,7 +96,7 @@ impl TicketService {
         let first = self.observe(&line, &ticket).await?;
         let now = Instant::now();
         let last_sent =
-            LastSent { id: last, view: None, state: first.state(), total_waiting: 0, at: now };
+            LastSent { id: last, view: None, line: first.line_facts(), total_waiting: 0, at: now };
         Ok(Subscription {
             service: Arc::clone(self),
             line,
@@ -204,7 +204,7 @@ impl Subscription {
         let is_waiting = snapshot.view.is_waiting();
         let status_changed = self.last_sent.view.map(TicketView::status)
             != Some(snapshot.view.status())
-            || (is_waiting && self.last_sent.state != snapshot.state());
+            || (is_waiting && self.last_sent.line != snapshot.line_facts());
         if status_changed {
             return Some(self.send(snapshot));
         }
@@ -252,7 +252,7 @@ impl Subscription {
         self.last_sent = LastSent {
             id: snapshot.id(),
             view: Some(snapshot.view),
-            state: snapshot.state(),
+            line: snapshot.line_facts(),
             total_waiting: snapshot.total_waiting(),
             at: Instant::now(),
         };

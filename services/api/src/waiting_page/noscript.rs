@@ -1,6 +1,6 @@
 //! Content for browsers without scripts. The browser reloads the page by `Refresh`.
 
-use daegi_domain::{LineState, Status};
+use daegi_domain::{Eta, LineState, Status};
 
 use super::PageState;
 use super::messages::Messages;
@@ -47,10 +47,9 @@ pub(super) fn refresh(state: &PageState) -> Option<String> {
         PageState::SoldOut | PageState::Closed | PageState::Scheduled | PageState::Trouble => {
             Some(REFRESH_SECONDS.end().to_string())
         }
-        PageState::Outside
-        | PageState::Refused(_)
-        | PageState::LineClosed
-        | PageState::Missing => None,
+        PageState::Outside | PageState::Refused(_) | PageState::LineClosed | PageState::Missing => {
+            None
+        }
     }
 }
 
@@ -86,7 +85,9 @@ impl<'a> Still<'a> {
         match ticket.status {
             Status::Waiting => {
                 let (head, text) = waiting(ticket);
-                Self { place: Some(Place::new(ticket, messages)), ..texts(head, text) }
+                let place = |position| Place::new(ticket, position, messages);
+                let position = ticket.position.filter(|_| ticket.line_state != LineState::Closed);
+                Self { place: position.map(place), ..texts(head, text) }
             }
             Status::Enterable => {
                 let entry_url = ticket.entry_url.as_deref();
@@ -112,28 +113,38 @@ impl<'a> Still<'a> {
 }
 
 impl Place {
-    fn new(ticket: &Ticket, messages: &Messages) -> Self {
+    fn new(ticket: &Ticket, position: u64, messages: &Messages) -> Self {
         Self {
-            position: ticket.position,
-            ahead: ticket.position.saturating_sub(1),
-            behind: ticket.waiting_count.saturating_sub(ticket.position),
+            position,
+            ahead: position.saturating_sub(1),
+            behind: ticket.waiting_count.saturating_sub(position),
             eta: match ticket.line_state {
                 LineState::Open => messages.eta(ticket.eta_seconds),
+                LineState::Scheduled | LineState::Lobby => messages.eta(until_opening(ticket)),
                 _ => messages.get("etaStill").to_owned(),
             },
         }
     }
 }
 
+/// Returns the time until the opening as an ETA: no ticket is admitted before.
+fn until_opening(ticket: &Ticket) -> Option<Eta> {
+    let seconds = ticket.opens_in_ms?.div_ceil(1000);
+    Some(Eta { p50: seconds, p90: seconds })
+}
+
 fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
     match ticket.line_state {
-        LineState::Open if ticket.position == 1 => ("nextHead", "waitingText"),
+        LineState::Open if ticket.position == Some(1) => ("nextHead", "waitingText"),
         LineState::Open => ("waitingHead", "waitingText"),
         LineState::Paused => ("pausedHead", "pausedText"),
         LineState::Held => ("heldHead", "heldText"),
         LineState::SoldOut => ("soldOutHead", "soldOutText"),
         LineState::Disabled => ("disabledHead", "disabledText"),
         LineState::Recovering => ("recoveringHead", "recoveringText"),
+        LineState::Scheduled | LineState::Lobby if ticket.position.is_none() => {
+            ("lobbyHead", "lobbyDraw")
+        }
         LineState::Scheduled | LineState::Lobby => ("lobbyHead", "lobbyArrival"),
         LineState::Closed => ("closedHead", "closedText"),
     }

@@ -12,6 +12,7 @@ mod harness;
 mod item_life;
 mod join;
 mod long_poll;
+mod openings;
 mod outage;
 mod poll;
 mod process;

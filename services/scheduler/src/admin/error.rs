@@ -20,6 +20,17 @@ pub(super) enum AdminError {
     ItemExists(ItemId),
     #[error("item {0} was changed by others at the same time, try again")]
     Conflict(ItemId),
+    #[error(
+        "tickets are in the line of {0}, so that its opening cannot be replaced: \
+         change only its times, or reset the line first"
+    )]
+    LineNotEmpty(ItemId),
+    #[error("PUT cannot change the opening of {0}: use PATCH …/policy")]
+    OpeningInPut(ItemId),
+    #[error("the line of {0} has no opening ahead")]
+    NotScheduled(ItemId),
+    #[error("no random secret of the draw can be made: {0}; try again")]
+    NoRandomness(getrandom::Error),
     #[error(transparent)]
     Policy(#[from] PolicyError),
     #[error("{0}")]
@@ -37,8 +48,14 @@ impl From<AdminError> for Problem {
             AdminError::Store(error) => store_problem(&error),
             AdminError::StoreTimeout => unavailable(&detail),
             AdminError::ItemNotFound(_) => Self::new(Code::ItemNotFound, detail),
-            AdminError::ItemExists(_) | AdminError::Conflict(_) => {
-                Self::new(Code::Conflict, detail)
+            AdminError::ItemExists(_)
+            | AdminError::Conflict(_)
+            | AdminError::LineNotEmpty(_)
+            | AdminError::OpeningInPut(_)
+            | AdminError::NotScheduled(_) => Self::new(Code::Conflict, detail),
+            AdminError::NoRandomness(_) => {
+                tracing::error!(component = COMPONENT, error = detail, "random generator failed");
+                Self::unavailable(detail)
             }
             AdminError::Policy(_) | AdminError::Invalid(_) => Self::invalid(detail),
         }

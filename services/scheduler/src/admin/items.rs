@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use daegi_domain::{Item, ItemChange, ItemId};
+use daegi_domain::{Item, ItemChange, ItemId, Millis, Opening, Policy};
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PutOutcome;
 use schemars::JsonSchema;
@@ -15,13 +15,16 @@ use serde_json::{Value, json};
 use super::audit::{Operator, audited_fields};
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::view::{self, ItemView};
-use super::{AdminError, AdminResult, AdminState, store_call};
+use super::{AdminError, AdminResult, AdminState, policy, store_call};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(example = json!({ "items": [view::example()] }))]
 pub(super) struct Items {
     items: Vec<ItemView>,
 }
+
+/// A time that no lobby reaches.
+const NEVER_MS: Millis = 253_402_300_799_000;
 
 type Context = State<Arc<AdminState>>;
 type Id = PathParams<ItemId>;
@@ -54,6 +57,7 @@ pub(super) async fn create(
     JsonBody(body): JsonBody<CreateItem>,
 ) -> AdminResult<(StatusCode, Json<ItemView>)> {
     let mut change = body.change()?;
+    let opening = planned_later(&mut change);
     // Version 0 is older than anything stored: one atomic "create if absent".
     change.version = Some(0);
     let mut changed = put(&admin, &change).await?;
@@ -64,19 +68,52 @@ pub(super) async fn create(
         changed = put(&admin, &change).await?;
     }
     let changed = changed.ok_or(AdminError::ItemExists(change.id))?;
-    let (_, view) = audited_response(&admin, operator, "create item", changed).await?;
+    let (status, before, item) = changed;
+    let item = match opening {
+        Some(opening) => plan(&admin, &item, opening).await?,
+        None => item,
+    };
+    let (_, view) =
+        audited_response(&admin, operator, "create item", (status, before, item)).await?;
     Ok((StatusCode::CREATED, view))
 }
 
-/// Creates an item or replaces it completely; an absent policy becomes the default.
+/// Takes the opening out of a change that creates an item and leaves one that never opens, because the
+/// opening is set with a second call. If that call fails, no user can join meanwhile.
+fn planned_later(change: &mut ItemChange) -> Option<Opening> {
+    let policy = change.policy.as_mut()?;
+    let opening = policy.opening.take()?;
+    policy.opening = Some(Opening { lobby_at: Some(NEVER_MS), ..Opening::default() });
+    Some(opening)
+}
+
+async fn plan(admin: &AdminState, item: &Item, opening: Opening) -> AdminResult<Item> {
+    let policy = Policy { opening: Some(opening), ..item.policy.clone() };
+    let planned = policy::update(admin, &item.id, |_, _| Ok(policy.clone())).await?;
+    Ok(planned.1)
+}
+
+/// Creates an item or replaces it completely; an absent policy becomes the default. An existing opening
+/// stays.
 pub(super) async fn replace(
     State(admin): Context,
     operator: Operator,
     PathParams(id): Id,
     JsonBody(body): JsonBody<ReplaceItem>,
 ) -> AdminResult<(StatusCode, Json<ItemView>)> {
-    let changed = upsert(&admin, body.change(id)?).await?;
-    audited_response(&admin, operator, "replace item", changed).await
+    let mut change = body.change(id)?;
+    let before = store_call(admin.store.item(&change.id)).await?;
+    let planned = before.is_none().then(|| planned_later(&mut change)).flatten();
+    let opening = change.policy.as_ref().and_then(|policy| policy.opening.as_ref());
+    let stored = before.as_ref().and_then(|before| before.policy.opening.as_ref());
+    if before.is_some() && opening.is_some() && opening != stored {
+        return Err(AdminError::OpeningInPut(change.id));
+    }
+    let (status, before, mut item) = upsert(&admin, change).await?;
+    if let Some(opening) = planned {
+        item = plan(&admin, &item, opening).await?;
+    }
+    audited_response(&admin, operator, "replace item", (status, before, item)).await
 }
 
 /// Creates an item, or changes it and keeps its policy, as a product event does.

@@ -77,6 +77,9 @@ pub(super) struct Totals {
     disabled: usize,
     recovering: usize,
     held: usize,
+    scheduled: usize,
+    lobby: usize,
+    closed: usize,
     waiting: u64,
     entered: u64,
     admitted_per_second: f64,
@@ -251,6 +254,9 @@ impl Totals {
                 LineState::Disabled => &mut totals.disabled,
                 LineState::Recovering => &mut totals.recovering,
                 LineState::Held => &mut totals.held,
+                LineState::Scheduled => &mut totals.scheduled,
+                LineState::Lobby => &mut totals.lobby,
+                LineState::Closed => &mut totals.closed,
             } += 1;
             totals.waiting += line.waiting_count;
             totals.entered += line.entered_count;

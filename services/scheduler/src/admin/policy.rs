@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use daegi_domain::{Item, ItemId, Policy};
+use daegi_domain::{
+    Item, ItemId, Millis, Opening, OpeningChange, Order, Phase, Policy, PolicyChange, Reveal,
+};
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PolicyUpdateOutcome;
 use serde_json::{Map, Value, json};
@@ -16,8 +18,11 @@ use super::{AdminError, AdminResult, AdminState, store_call};
 /// Attempts of a change that conflicts with concurrent changes of the item.
 const MAX_ATTEMPTS: u32 = 5;
 
+/// How far ahead `open` plans the opening: a time of an opening must not be in the past.
+const OPEN_NOW_MS: Millis = 1;
+
 /// Applies a JSON merge patch (RFC 7396): named fields change, null restores the default, other
-/// fields stay. `page` is merged field by field.
+/// fields stay. `page` and `opening` are merged field by field.
 pub(super) async fn patch(
     State(admin): State<Arc<AdminState>>,
     operator: Operator,
@@ -37,18 +42,67 @@ async fn change(
     id: &ItemId,
     changes: &Map<String, Value>,
 ) -> AdminResult<(Item, Item)> {
+    update(admin, id, |before, _| merged(&before.policy, changes)).await
+}
+
+/// Sets the policy that `policy` computes from the item and the time, and repeats that while others change
+/// the item. Returns the item before and after.
+pub(super) async fn update(
+    admin: &AdminState,
+    id: &ItemId,
+    policy: impl Fn(&Item, Millis) -> AdminResult<Policy>,
+) -> AdminResult<(Item, Item)> {
     for _ in 0..MAX_ATTEMPTS {
         let before = store_call(admin.store.item(id)).await?;
         let before = before.ok_or_else(|| AdminError::ItemNotFound(id.clone()))?;
-        let policy = merged(&before.policy, changes)?;
         let now = admin.clock.now_ms();
-        match store_call(admin.store.set_policy(id, &policy, before.revision, now)).await? {
+        let change = policy_change(&before, policy(&before, now)?, now)?;
+        match store_call(admin.store.set_policy(id, &change, before.revision, now)).await? {
             PolicyUpdateOutcome::Changed(item) => return Ok((before, *item)),
             PolicyUpdateOutcome::Conflict => {}
+            PolicyUpdateOutcome::LineNotEmpty => return Err(AdminError::LineNotEmpty(id.clone())),
             PolicyUpdateOutcome::NotFound => return Err(AdminError::ItemNotFound(id.clone())),
         }
     }
     Err(AdminError::Conflict(id.clone()))
+}
+
+/// Returns the change to a policy. Another draw gets another secret.
+fn policy_change(item: &Item, policy: Policy, now: Millis) -> AdminResult<PolicyChange> {
+    let opening = Opening::check_change(item, policy.opening.as_ref(), now)
+        .map_err(|error| AdminError::Policy(error.into()))?;
+    let is_draw = policy.opening.as_ref().is_some_and(|opening| opening.order == Order::Draw);
+    let reveal = match opening {
+        OpeningChange::Replaced if is_draw => Some(new_reveal()?),
+        OpeningChange::Replaced | OpeningChange::Times => None,
+    };
+    Ok(PolicyChange { policy, opening, reveal })
+}
+
+fn new_reveal() -> AdminResult<Reveal> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(AdminError::NoRandomness)?;
+    Ok(Reveal(bytes))
+}
+
+/// `POST …/open`: opens a line now. The leader opens it with its next tick.
+pub(super) async fn open(
+    State(admin): State<Arc<AdminState>>,
+    operator: Operator,
+    PathParams(id): PathParams<ItemId>,
+) -> AdminResult<Json<ItemView>> {
+    let open_now = |item: &Item, now| {
+        let is_ahead = matches!(item.phase(now), Phase::Scheduled | Phase::Lobby);
+        let opening = item.policy.opening.clone().filter(|_| is_ahead);
+        let opening = opening.ok_or_else(|| AdminError::NotScheduled(item.id.clone()))?;
+        let lobby_at = opening.lobby_at.map(|at| at.min(now));
+        let opening = Opening { opens_at: Some(now + OPEN_NOW_MS), lobby_at, ..opening };
+        Ok(Policy { opening: Some(opening), ..item.policy.clone() })
+    };
+    let (before, item) = update(&admin, &id, open_now).await?;
+    let policies = (json!(before.policy), json!(item.policy));
+    admin.record_audit(operator, "open", Some(&id), policies).await;
+    Ok(Json(ItemView::load(&admin, item).await?))
 }
 
 fn merged(policy: &Policy, changes: &Map<String, Value>) -> AdminResult<Policy> {
@@ -69,6 +123,12 @@ fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> AdminR
         };
         let after = match (before, value) {
             (_, Value::Null) => continue,
+            // The fields of an absent object have their defaults.
+            (Value::Null, Value::Object(fields)) if name == "opening" => {
+                let mut opening = default_opening()?;
+                merge(&mut opening, fields)?;
+                Value::Object(opening)
+            }
             (Value::Object(mut fields), Value::Object(changes)) => {
                 merge(&mut fields, changes)?;
                 Value::Object(fields)
@@ -78,6 +138,11 @@ fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> AdminR
         rules.insert(name.clone(), after);
     }
     Ok(())
+}
+
+fn default_opening() -> AdminResult<Map<String, Value>> {
+    let opening = serde_json::to_value(Opening::default()).and_then(serde_json::from_value);
+    opening.map_err(|error| AdminError::Invalid(format!("policy: {error}")))
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
         Group {
             tag: "lines",
             description: "Control and figures of one line.",
-            operations: vec![pause(), resume(), reset(), line_now(), line_history()],
+            operations: vec![open(), pause(), resume(), reset(), line_now(), line_history()],
         },
         Group {
             tag: "fleet",
@@ -255,6 +255,12 @@ fn set_policy() -> AdminOperation {
 fn pause() -> AdminOperation {
     let id = ("pause", "Stops admission.");
     line_change(("post", "/waiting-item/{itemId}/pause"), id, items::pause)
+}
+
+fn open() -> AdminOperation {
+    let id = ("open", "Opens a planned line now; the leader opens it with its next tick.");
+    line_change(("post", "/waiting-item/{itemId}/open"), id, policy::open)
+        .with_problems([Code::Conflict])
 }
 
 fn resume() -> AdminOperation {

@@ -1,7 +1,10 @@
 //! An item in responses of the admin API.
 
+use daegi_domain::draw::commitment;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{Item, ItemId, ItemName, LineState, Millis, Policy, Settings, rfc3339};
+use daegi_domain::{
+    Draw, Item, ItemId, ItemName, LineState, Millis, Number, Policy, Settings, rfc3339,
+};
 use daegi_store::LineCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,7 +31,49 @@ pub(super) struct ItemView {
     #[schemars(extend("format" = "date-time"))]
     updated_at: Option<String>,
     pub(super) line_state: LineState,
+    /// When the line opened, if its policy has an opening.
+    #[schemars(extend("format" = "date-time"))]
+    opened_at: Option<String>,
+    /// The draw, if the opening has the order `draw`.
+    draw: Option<DrawView>,
     policy: Policy,
+}
+
+/// The draw of a line. The secret is not shown before the line opens.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Draw")]
+struct DrawView {
+    state: DrawState,
+    /// SHA-256 of the secret, as hexadecimal text.
+    commitment: String,
+    cohort_first: Option<Number>,
+    cohort_size: Option<u64>,
+    /// The seed of the permutation, as hexadecimal text; null until it is drawn.
+    seed: Option<String>,
+}
+
+/// Whether the order of a cohort is drawn.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum DrawState {
+    /// Only the commitment is fixed.
+    Committed,
+    /// The line has opened.
+    Drawn,
+}
+
+impl DrawView {
+    fn new(draw: &Draw) -> Self {
+        let drawn = draw.cohort.zip(draw.drawn);
+        Self {
+            state: if drawn.is_some() { DrawState::Drawn } else { DrawState::Committed },
+            commitment: hex::encode(commitment(&draw.reveal.0)),
+            cohort_first: drawn.map(|(cohort, _)| cohort.first),
+            cohort_size: drawn.map(|(cohort, _)| cohort.size),
+            seed: drawn.map(|(_, drawn)| hex::encode(drawn.seed)),
+        }
+    }
 }
 
 impl ItemView {
@@ -51,6 +96,8 @@ impl ItemView {
             revision: item.revision,
             created_at: item.created_at.map(rfc3339),
             updated_at: item.updated_at.map(rfc3339),
+            opened_at: item.opened_at.map(rfc3339),
+            draw: item.draw.as_ref().map(DrawView::new),
             policy: item.policy,
         }
     }
@@ -77,6 +124,8 @@ pub(super) fn example() -> Value {
         "createdAt": "2026-11-20T18:00:00.000Z",
         "updatedAt": "2026-11-20T19:00:00.000Z",
         "lineState": "OPEN",
+        "openedAt": null,
+        "draw": null,
         "policy": Policy::default(),
     })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use daegi_domain::{TicketEvent, Topic};
+use daegi_domain::{LineEvent, TicketEvent, Topic};
 use daegi_kafka::PendingDelivery;
 use daegi_runtime::Tracer;
 use daegi_runtime::spans::Span;
@@ -61,6 +61,8 @@ struct InFlight {
 struct EventCounts {
     activated: u64,
     closed: u64,
+    lines_opened: u64,
+    lines_closed: u64,
 }
 
 impl<'a> PartitionRelay<'a> {
@@ -153,20 +155,30 @@ impl EventCounts {
                 TicketEvent::Ended { .. } => counts.closed += 1,
             }
         }
+        for batch in batches {
+            match batch.line {
+                Some(LineEvent::Opened { .. }) => counts.lines_opened += 1,
+                Some(LineEvent::Closed { .. }) => counts.lines_closed += 1,
+                None => {}
+            }
+        }
         counts
     }
 
     fn record(&self, name: &'static str) {
-        for (topic, events) in
-            [(Topic::TokenActivated, self.activated), (Topic::TokenClosed, self.closed)]
-        {
+        for (topic, events) in [
+            (Topic::TokenActivated, self.activated),
+            (Topic::TokenClosed, self.closed),
+            (Topic::LineOpened, self.lines_opened),
+            (Topic::LineClosed, self.lines_closed),
+        ] {
             counter!(name, "type" => topic.event_type()).increment(events);
         }
     }
 }
 
 fn event_count(batches: &[OutboxBatch]) -> usize {
-    batches.iter().map(|batch| batch.events.len()).sum()
+    batches.iter().map(OutboxBatch::len).sum()
 }
 
 /// Returns how many batches hold about [`TARGET_EVENTS_PER_READ`], if the next ones are like these.

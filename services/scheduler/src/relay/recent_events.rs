@@ -67,6 +67,7 @@ mod tests {
                 id: from.to_string(),
                 item,
                 epoch: None,
+                line: None,
                 events: (from..to).map(event).collect(),
             }
         };

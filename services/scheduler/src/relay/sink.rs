@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use daegi_domain::{ItemId, Ticket, TicketEvent, TicketKeys, TokenActivated, TokenClosed, Topics};
+use daegi_domain::{
+    ItemId, LineClosed, LineEvent, LineOpened, Ticket, TicketEvent, TicketKeys, TokenActivated,
+    TokenClosed, Topics,
+};
 use daegi_kafka::record::{EPOCH, SEQUENCE, TRACEPARENT};
 use daegi_kafka::{PendingDelivery, PublishSession, Publisher, Record, Result};
 use daegi_runtime::{Config, Tracer};
@@ -96,18 +99,31 @@ impl KafkaSink {
         batches: &[OutboxBatch],
         tracer: &Tracer,
     ) -> impl Iterator<Item = Result<Record>> {
-        public_events(batches).map(|(batch, index, event)| {
-            let sequence = outbox_sequence(batch, index);
-            let record = self.record(&batch.item, event)?.with(SEQUENCE, &sequence);
-            let record = match batch.epoch {
-                Some(epoch) => record.with(EPOCH, &epoch.0.to_string()),
-                None => record,
-            };
+        let tickets = public_events(batches).map(|(batch, index, event)| {
+            let record = with_origin(self.record(&batch.item, event)?, batch, index);
             Ok(match context(tracer, &batch.item, event) {
                 Some(context) => record.with(TRACEPARENT, &context.to_string()),
                 None => record,
             })
-        })
+        });
+        let lines = batches.iter().filter_map(|batch| Some((batch, batch.line.as_ref()?)));
+        let lines = lines
+            .map(|(batch, event)| Ok(with_origin(self.line_record(&batch.item, event)?, batch, 0)));
+        // Events of a line and of its tickets are in different topics, which have no common order.
+        tickets.chain(lines)
+    }
+
+    fn line_record(&self, item: &ItemId, event: &LineEvent) -> Result<Record> {
+        let (id, item) = (event.id(item), item.clone());
+        match event {
+            LineEvent::Opened { at, draw } => {
+                let body = LineOpened::new(item, id, *at, draw.as_ref());
+                Record::from_event(&body, &self.topics)
+            }
+            LineEvent::Closed { at } => {
+                Record::from_event(&LineClosed::new(item, id, *at), &self.topics)
+            }
+        }
     }
 
     fn record(&self, item: &ItemId, event: &TicketEvent) -> Result<Record> {
@@ -146,6 +162,15 @@ impl SinkSession for KafkaSession<'_> {
 impl fmt::Debug for KafkaSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KafkaSink").field("topics", &self.topics).finish_non_exhaustive()
+    }
+}
+
+/// Adds the headers that say where in the outbox an event was.
+fn with_origin(record: Record, batch: &OutboxBatch, index: usize) -> Record {
+    let record = record.with(SEQUENCE, &outbox_sequence(batch, index));
+    match batch.epoch {
+        Some(epoch) => record.with(EPOCH, &epoch.0.to_string()),
+        None => record,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use daegi_domain::line_rules::{line_state, quota};
-use daegi_domain::{ItemId, LineState, Millis, Number, Settings};
+use daegi_domain::{ItemId, LineState, Millis, Number, Settings, TicketKeys};
 use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
@@ -27,6 +27,8 @@ pub(super) struct LineRound {
     pub(super) store: SharedStore,
     pub(super) epoch: Epoch,
     pub(super) outbox_max: u64,
+    /// Signs the tokens of a cohort, whose hashes are part of a draw.
+    pub(super) ticket_keys: Option<TicketKeys>,
     pub(super) settings: Settings,
     pub(super) now: Millis,
     pub(super) sweep_from: Number,
@@ -64,14 +66,18 @@ impl LineRoundReport {
 }
 
 impl LineRound {
-    /// Runs the round. Expiry comes first, so that capacity it frees is used in the same tick.
+    /// Runs the round. Expiry comes first, so that capacity it frees is used in the same tick; an opening
+    /// comes before admission, so that the line admits in the tick that opens it.
     pub(super) async fn run(&self, id: &ItemId) -> Result<LineRoundReport> {
         let mut report = LineRoundReport::empty(self.sweep_from);
         let expiry = self.expire(id, &mut report).await?;
         if !expiry.active {
             return Ok(report);
         }
-        let item = self.store.item(id).await?;
+        let item = match self.store.item(id).await? {
+            Some(item) => self.follow_opening(item).await?,
+            None => None,
+        };
         report.state = item
             .as_ref()
             .map(|item| line_state(item, expiry.front_is_above_base, &self.settings, self.now));

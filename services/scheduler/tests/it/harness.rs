@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use daegi_domain::{
     Item, ItemChange, ItemId, ItemName, LivenessPage, Number, Policy, Settings, Ticket,
-    TicketEvent, UserId,
+    TicketEvent, TicketKeys, UserId,
 };
 use daegi_runtime::Clock;
 use daegi_scheduler::{TickReport, Ticker};
@@ -76,6 +76,11 @@ impl SchedulerHarness {
             clock: Clock::manual(START),
             store,
         }
+    }
+
+    /// Sets the keys of draws.
+    pub(crate) fn with_ticket_keys(self, keys: &TicketKeys) -> Self {
+        Self { ticker: self.ticker.with_ticket_keys(keys.clone()), ..self }
     }
 
     pub(crate) async fn put(&self, id: &str, stock: u32, rules: &str) -> Item {

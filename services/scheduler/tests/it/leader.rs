@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use daegi_domain::TicketKeys;
 use daegi_runtime::health::Health;
 use daegi_runtime::{AdminToken, Clock, Shutdown, Tracer};
 use daegi_scheduler::{DiscardSink, LeaderLoop, Leadership, SchedulerDeps};
@@ -32,6 +33,7 @@ impl Replica {
             health: health.component("scheduler"),
             lease: Duration::from_millis(600),
             outbox_max: OUTBOX_MAX,
+            ticket_keys: TicketKeys::generate(),
             sink: Arc::new(DiscardSink),
             tracer: Tracer::default(),
         };

@@ -5,6 +5,7 @@
 mod admin;
 mod harness;
 mod leader;
+mod openings;
 mod relay;
 mod seeds;
 mod ticks;

@@ -48,7 +48,8 @@ impl Line {
         policy: &Policy,
     ) -> anyhow::Result<()> {
         let revision = store.item(&self.item).await?.context("item not found")?.revision;
-        let changed = store.set_policy(&self.item, &policy.clone().into(), revision, now_ms()).await?;
+        let changed =
+            store.set_policy(&self.item, &policy.clone().into(), revision, now_ms()).await?;
         ensure!(matches!(changed, PolicyUpdateOutcome::Changed(_)), "{changed:?}");
         Ok(())
     }

@@ -6,8 +6,8 @@
 -- come next; this script looks them up. Numbers below the cohort come before it, all others after it.
 -- KEYS: line, then slices of liveness from first_slice to the one after the current
 -- ARGV: epoch · quota (int) · max_admissions (int, how many the outbox may hold) · now (int, ms) ·
---       max_users (int, per call) · first_slice (int) · min_interval (int, ms) · seed and rank_from
---       (the cohort that the caller knows, and how many of its ranks it takes as served; '' and 0 for none) ·
+--       max_users (int, per call) · first_slice (int) · min_interval (int, ms) · seed (of the
+--       cohort that the caller knows, or '') · rank_from (int, how many of its ranks the caller takes as served) ·
 --       ranked.. (the numbers of the next ranks)
 -- Reply: {admitted, missed, remaining quota, 0|1 more, 0|1 outbox full, ranks served, 0|1 `ranked` is used up},
 --        or with nothing changed {'slices', grace seconds}, if KEYS do not reach back far enough, or

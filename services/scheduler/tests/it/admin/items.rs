@@ -18,7 +18,8 @@ async fn an_item_is_returned_completely() {
     let wanted = json!({
         "itemId": "concert", "itemName": "A concert", "remainCount": 100,
         "waitingQueueEnabled": true, "paused": false, "version": 0, "revision": 1,
-        "createdAt": rfc3339(START), "updatedAt": rfc3339(START), "lineState": "OPEN", "policy": Policy::default(),
+        "createdAt": rfc3339(START), "updatedAt": rfc3339(START), "lineState": "OPEN",
+        "openedAt": null, "draw": null, "policy": Policy::default(),
     });
     assert_eq!(admin.ok(200, "GET", ITEM, "").await, wanted);
     assert_eq!(admin.ok(200, "GET", ITEMS, "").await, json!({"items": [wanted]}));
