@@ -9,10 +9,7 @@ use daegi_domain::{
     Ticket, TicketKeys, UserId, line_rules,
 };
 use daegi_scheduler::Ticker;
-use daegi_store::{
-    AdmissionStore, Epoch, Error, ItemStore, OpeningStore, OutboxStore, PolicyUpdateOutcome, Store,
-    TicketStore,
-};
+use daegi_store::{Epoch, Error, PolicyUpdateOutcome, Store};
 
 use crate::harness::{OUTBOX_MAX, START, SchedulerHarness, item, policy, user};
 
