@@ -57,7 +57,7 @@ pub(super) async fn create(
     JsonBody(body): JsonBody<CreateItem>,
 ) -> AdminResult<(StatusCode, Json<ItemView>)> {
     let mut change = body.change()?;
-    let opening = planned_later(&mut change);
+    let opening = planned_later(&mut change, admin.clock.now_ms())?;
     // Version 0 is older than anything stored: one atomic "create if absent".
     change.version = Some(0);
     let mut changed = put(&admin, &change).await?;
@@ -80,11 +80,17 @@ pub(super) async fn create(
 
 /// Takes the opening out of a change that creates an item and leaves one that never opens, because the
 /// opening is set with a second call. If that call fails, no user can join meanwhile.
-fn planned_later(change: &mut ItemChange) -> Option<Opening> {
-    let policy = change.policy.as_mut()?;
-    let opening = policy.opening.take()?;
+///
+/// # Errors
+/// If a time of the opening is in the past.
+fn planned_later(change: &mut ItemChange, now: Millis) -> AdminResult<Option<Opening>> {
+    let new = Item::new(change.id.clone(), change.name.clone(), change.stock);
+    let Some(policy) = &mut change.policy else { return Ok(None) };
+    let Some(opening) = policy.opening.take() else { return Ok(None) };
+    let checked = Opening::check_change(&new, Some(&opening), now);
+    checked.map_err(|error| AdminError::Policy(error.into()))?;
     policy.opening = Some(Opening { lobby_at: Some(NEVER_MS), ..Opening::default() });
-    Some(opening)
+    Ok(Some(opening))
 }
 
 async fn plan(admin: &AdminState, item: &Item, opening: Opening) -> AdminResult<Item> {
@@ -103,7 +109,10 @@ pub(super) async fn replace(
 ) -> AdminResult<(StatusCode, Json<ItemView>)> {
     let mut change = body.change(id)?;
     let before = store_call(admin.store.item(&change.id)).await?;
-    let planned = before.is_none().then(|| planned_later(&mut change)).flatten();
+    let planned = match before {
+        None => planned_later(&mut change, admin.clock.now_ms())?,
+        Some(_) => None,
+    };
     let opening = change.policy.as_ref().and_then(|policy| policy.opening.as_ref());
     let stored = before.as_ref().and_then(|before| before.policy.opening.as_ref());
     if before.is_some() && opening.is_some() && opening != stored {

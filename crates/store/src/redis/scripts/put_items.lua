@@ -1,5 +1,6 @@
 -- Create or change items of one partition, each unless the change is older than the stored item.
--- KEYS: ITEMS · ACTIVE · GENERATION (all of the partition) · item_keys.. (the item of each change; one may come twice)
+-- KEYS: ITEMS · ACTIVE · GENERATION (all of the partition) · item_keys.. (the item of each change; one may come
+--       twice)
 -- ARGV: answer_items ('1' to return the items) · now (int, ms) · generation (known to the process) · new_id
 --       (for a partition that has none) · opening_words (int, how many of the last words of a policy are its
 --       opening, which only a new item takes) · default_words (int, how many words of default policy follow) ·

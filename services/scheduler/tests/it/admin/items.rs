@@ -36,6 +36,42 @@ async fn the_line_state_follows_the_quota() {
 }
 
 #[tokio::test]
+async fn an_item_is_created_with_its_opening_or_not_at_all() {
+    let admin = AdminHarness::open().await;
+    let new = |opens_at: u64| {
+        let opening = json!({"opensAt": rfc3339(opens_at), "order": "draw"});
+        json!({"itemId": "match", "itemName": "The match", "remainCount": 3, "policy": {"opening": opening}})
+            .to_string()
+    };
+    admin.refused(400, "INVALID_REQUEST", ("POST", ITEMS, &new(START))).await;
+    admin.refused(404, "ITEM_NOT_FOUND", ("GET", "/waiting-item/match", "")).await;
+    let created = admin.ok(201, "POST", ITEMS, &new(START + 60_000)).await;
+    assert_eq!(
+        (&created["lineState"], &created["draw"]["state"]),
+        (&json!("LOBBY"), &json!("COMMITTED"))
+    );
+    let secret = created.to_string();
+    assert!(!secret.contains("reveal"), "{secret}");
+}
+
+#[tokio::test]
+async fn a_planned_line_is_opened_by_an_operator_once() {
+    let admin = AdminHarness::open().await;
+    let open = ("POST", "/waiting-item/concert/open", "");
+    admin.refused(409, "CONFLICT", open).await;
+    let policy = "/waiting-item/concert/policy";
+    let planned = json!({"opening": {"opensAt": null, "order": "draw"}}).to_string();
+    let lobby = admin.ok(200, "PATCH", policy, &planned).await;
+    let commitment = lobby["draw"]["commitment"].clone();
+    let opened = admin.ok(200, open.0, open.1, open.2).await;
+    assert_eq!(opened["draw"]["commitment"], commitment, "only the time changed");
+    assert_eq!(opened["policy"]["opening"]["opensAt"], rfc3339(START + 1));
+    let put = json!({"itemName": "A", "remainCount": 1, "waitingQueueEnabled": true,
+        "policy": {"opening": {"order": "arrival"}}});
+    admin.refused(409, "CONFLICT", ("PUT", "/waiting-item/concert", &put.to_string())).await;
+}
+
+#[tokio::test]
 async fn an_item_is_created_once() {
     let admin = AdminHarness::open().await;
     let new =
