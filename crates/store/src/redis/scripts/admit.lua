@@ -116,6 +116,16 @@ local function log_departures_below_base(tickets)
   end
 end
 
+-- Admit a ticket whose user is present; otherwise the ticket misses its turn.
+local function admit_or_miss(user, n)
+  if is_present(tonumber(n)) then
+    admit(user, n, expires_at)
+    admitted = admitted + 1
+  else
+    mark_missed(user, tonumber(n))
+  end
+end
+
 -- Admit those of the tickets (user, number, …) whose users are present. Check the whole range first, because
 -- mostly all users are present.
 local function admit_present(tickets)
@@ -125,13 +135,7 @@ local function admit_present(tickets)
     return
   end
   for i = 1, #tickets, 2 do
-    local user, n = tickets[i], tickets[i + 1]
-    if is_present(tonumber(n)) then
-      admit(user, n, expires_at)
-      admitted = admitted + 1
-    else
-      mark_missed(user, tonumber(n))
-    end
+    admit_or_miss(tickets[i], tickets[i + 1])
   end
 end
 
@@ -158,12 +162,7 @@ local function admit_ranked()
     if user then
       taken[#taken + 1] = user
       if tonumber(n) <= base then departed_below_base[#departed_below_base + 1] = n end
-      if is_present(tonumber(n)) then
-        admit(user, n, expires_at)
-        admitted = admitted + 1
-      else
-        mark_missed(user, tonumber(n))
-      end
+      admit_or_miss(user, n)
     end
     at = at + 1
   end
