@@ -182,6 +182,24 @@ impl Lane {
     /// The lane of users without another one.
     pub const STANDARD: Self = Self(0);
 
+    /// Returns the lane with this index: 0 is the standard lane. Returns `None` above [`crate::MAX_LANES`].
+    #[must_use]
+    pub fn numbered(index: usize) -> Option<Self> {
+        u8::try_from(index).ok().filter(|_| index <= crate::MAX_LANES).map(Self)
+    }
+
+    /// Returns the index of the lane: 0 for the standard lane.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0.into()
+    }
+
+    /// Returns whether this is the lane of users without another one.
+    #[must_use]
+    pub fn is_standard(self) -> bool {
+        self == Self::STANDARD
+    }
+
     /// Returns the lane of the lower 4 bits.
     pub(crate) fn from_bits(bits: u64) -> Self {
         Self((bits & 0xf) as u8)

@@ -10,6 +10,8 @@
 //! | [`pass`] | the short-lived JWT of an entry and its public keys |
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
+//! | [`invitation`] | invitation codes of lanes |
+//! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
 //! | [`language`] | the languages of pages |
@@ -29,7 +31,9 @@ pub mod draw;
 pub mod event;
 pub mod heartbeat;
 pub mod ids;
+pub mod invitation;
 pub mod item;
+pub mod lane;
 pub mod language;
 mod limits;
 pub mod line_rules;
@@ -54,9 +58,11 @@ pub use event::{
 };
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
+pub use invitation::Invitation;
 pub use item::{
     Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
 };
+pub use lane::{LaneError, LaneName, LanePolicy, MAX_LANES};
 pub use language::Language;
 pub use limits::StoreLimits;
 pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};

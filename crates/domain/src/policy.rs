@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Branding, BrandingError, Opening, OpeningError};
+use crate::{Branding, BrandingError, LaneError, LanePolicy, Opening, OpeningError, lane};
 
 /// The policy of one line. Missing fields take their defaults; unknown fields are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +45,9 @@ pub struct Policy {
     pub entry_url: Option<String>,
     /// When the line opens and closes; null for a line that is open from the beginning.
     pub opening: Option<Opening>,
+    /// The lanes besides the standard one, at most 8. A user enters one with an invitation code.
+    #[schemars(length(max = 8))]
+    pub lanes: Vec<LanePolicy>,
     /// The branding of the waiting page.
     pub page: Branding,
 }
@@ -114,6 +117,9 @@ pub enum PolicyError {
     /// An invalid opening.
     #[error(transparent)]
     Opening(#[from] OpeningError),
+    /// Invalid lanes.
+    #[error(transparent)]
+    Lanes(#[from] LaneError),
 }
 
 /// What [`Policy::check`] accepts as `entryUrl`, as a regular expression.
@@ -138,6 +144,7 @@ impl Default for Policy {
             guard: Guard::Offline,
             entry_url: None,
             opening: None,
+            lanes: Vec::new(),
             page: Branding::default(),
         }
     }
@@ -173,6 +180,7 @@ impl Policy {
         }
         self.page.check()?;
         self.opening.as_ref().map_or(Ok(()), Opening::check)?;
+        lane::check(&self.lanes)?;
         self.entry_url.as_deref().map_or(Ok(()), check_entry_url)
     }
 }

@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use daegi_domain::{
-    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemId, ItemName, Millis, Mode, Number,
-    OnRejoin, Opening, Policy, Reveal,
+    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemId, ItemName, LaneName, LanePolicy,
+    Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
 };
 
 use crate::{Error, Result};
+
+/// The share of a lane that is served before those with a weight.
+const FIRST: &str = "first";
 
 /// A hash as `HGETALL` returns it.
 pub(super) type Hash = HashMap<String, String>;
@@ -18,7 +21,7 @@ pub(super) fn optional<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Returns the fields of a policy, named as in its JSON, those of its opening last.
+/// Returns the fields of a policy, named as in its JSON; last those of [`opening_and_lanes`].
 pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
     let mode = match policy.mode {
         Mode::Always => "always",
@@ -46,12 +49,14 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("entryUrl", optional(policy.entry_url.as_ref())),
         ("page", page(&policy.page)),
     ];
-    fields.extend(opening(policy.opening.as_ref()));
+    fields.extend(opening_and_lanes(policy));
     fields
 }
 
-/// Returns the fields of an opening: its JSON, and its times in Unix milliseconds for the scripts.
-pub(super) fn opening(opening: Option<&Opening>) -> [(&'static str, String); 4] {
+/// Returns the fields that a change of an existing item keeps: the opening as JSON, its times in Unix
+/// milliseconds for the scripts, and the lanes.
+pub(super) fn opening_and_lanes(policy: &Policy) -> [(&'static str, String); 5] {
+    let opening = policy.opening.as_ref();
     let json = opening.and_then(|opening| serde_json::to_string(opening).ok()).unwrap_or_default();
     let time = |time: fn(&Opening) -> Option<Millis>| optional(opening.and_then(time));
     [
@@ -59,7 +64,30 @@ pub(super) fn opening(opening: Option<&Opening>) -> [(&'static str, String); 4] 
         ("opensAt", time(|opening| opening.opens_at)),
         ("lobbyAt", time(|opening| opening.lobby_at)),
         ("closesAt", time(|opening| opening.closes_at)),
+        ("lanes", lanes(&policy.lanes)),
     ]
+}
+
+/// Writes lanes as text that scripts read, too: `members:20 vip:first`.
+fn lanes(lanes: &[LanePolicy]) -> String {
+    let share = |lane: &LanePolicy| {
+        if lane.first { FIRST.to_owned() } else { lane.weight.to_string() }
+    };
+    let words: Vec<_> = lanes.iter().map(|lane| format!("{}:{}", lane.name, share(lane))).collect();
+    words.join(" ")
+}
+
+/// Reads the lanes. An item of a release without this field has none.
+fn read_lanes(hash: &Hash) -> Result<Vec<LanePolicy>> {
+    let corrupt = |word: &str| Error::corrupt(format!("an item with the lane {word:?}"));
+    let lane = |word: &str| {
+        let (name, share) = word.split_once(':').ok_or_else(|| corrupt(word))?;
+        let first = share == FIRST;
+        let weight = if first { 0 } else { share.parse().map_err(|_| corrupt(word))? };
+        let name = LaneName::parse(name).map_err(|_| corrupt(word))?;
+        Ok(LanePolicy { name, weight, first })
+    };
+    hash.get("lanes").into_iter().flat_map(|text| text.split_whitespace()).map(lane).collect()
 }
 
 /// Returns the fields of a line whose opening is still ahead.
@@ -171,6 +199,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
             },
             entry_url: maybe(&hash, "entryUrl")?,
             opening: read_opening(&hash)?,
+            lanes: read_lanes(&hash)?,
             page: read_page(&hash)?,
         },
     }))

@@ -185,7 +185,7 @@ impl RedisStore {
         script.key(keys.items).key(keys.active).key(keys.generation);
         script.arg(u8::from(return_items)).arg(now);
         script.arg(self.generation_of(partition)).arg(generation::new_id());
-        script.arg(2 * item_hash::opening(None).len());
+        script.arg(2 * item_hash::opening_and_lanes(&Policy::default()).len());
         push_policy(&mut script, Some(&Policy::default()));
         for (change, position) in changes {
             script.key(self.keys(&change.id).item);

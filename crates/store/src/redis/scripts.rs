@@ -104,7 +104,7 @@ macro_rules! registry {
 registry! {
     // Items.
     put_items [generation] (ITEMS, ACTIVE, GENERATION, item_keys..)
-        (answer_items, now: int, generation, new_id, opening_words: int, default_words: int, words..);
+        (answer_items, now: int, generation, new_id, kept_words: int, default_words: int, words..);
     remove_item [item] line (id, version, base, offset, read_at);
     set_policy [item opening_ahead] line (revision, now, replaces_opening, fields..);
     set_paused [item] line (paused, now);

@@ -35,8 +35,8 @@ pub(in crate::memory) fn put(
     item.enabled = change.enabled;
     item.version = change.version.unwrap_or(item.version);
     if let Some(policy) = &change.policy {
-        let opening = item.policy.opening.take();
-        item.policy = Policy { opening, ..policy.clone() };
+        let (opening, lanes) = (item.policy.opening.take(), std::mem::take(&mut item.policy.lanes));
+        item.policy = Policy { opening, lanes, ..policy.clone() };
     }
     PutOutcome::Updated(line.bump_revision(now))
 }

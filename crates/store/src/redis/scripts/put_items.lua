@@ -2,8 +2,8 @@
 -- KEYS: ITEMS · ACTIVE · GENERATION (all of the partition) · item_keys.. (the item of each change; one may come
 --       twice)
 -- ARGV: answer_items ('1' to return the items) · now (int, ms) · generation (known to the process) · new_id
---       (for a partition that has none) · opening_words (int, how many of the last words of a policy are its
---       opening, which only a new item takes) · default_words (int, how many words of default policy follow) ·
+--       (for a partition that has none) · kept_words (int, how many of the last words of a policy are its
+--       opening and lanes, which only a new item takes) · default_words (int, how many words of default policy follow) ·
 --       words.. (those: field, value, …; then for each change: id, name, stock, enabled 0|1, version or '',
 --       offset and time of the event in its log or '' and '', how many words of policy follow (0: keep the
 --       stored one), those)
@@ -57,10 +57,10 @@ local function upsert(key, at)
     if not stored_version then append(words, COUNTERS, 1, #COUNTERS) end
     if policy_words == 0 then append(words, ARGV, WORDS, defaults_to) end
     redis.call('SADD', ITEMS, ARGV[at])
-    -- The opening begins with its own field. The leader must open the line although it is empty.
-    if policy_words > 0 and ARGV[next - opening_words + 1] ~= '' then redis.call('SADD', ACTIVE, ARGV[at]) end
+    -- These words begin with the opening's own field. The leader must open the line although it is empty.
+    if policy_words > 0 and ARGV[next - kept_words + 1] ~= '' then redis.call('SADD', ACTIVE, ARGV[at]) end
   end
-  append(words, ARGV, at + 8, creates and next - 1 or math.max(next - 1 - opening_words, at + 7))
+  append(words, ARGV, at + 8, creates and next - 1 or math.max(next - 1 - kept_words, at + 7))
   redis.call('HSET', key, unpack(words))
   local reply = creates and 'created' or 'updated'
   if answer_items == '1' then return {reply, redis.call('HGETALL', key)}, next end

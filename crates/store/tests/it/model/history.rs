@@ -200,6 +200,7 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                     guard: if requeue == auto { Guard::Offline } else { Guard::Online },
                     entry_url: None,
                     opening: None,
+                    lanes: Vec::new(),
                     page: Branding {
                         title: requeue.then(|| "Friday".into()),
                         ..Branding::default()
