@@ -1,4 +1,7 @@
-//! Lanes: classes of users of one item, each with its own numbers and a share of the rate.
+//! Lanes: classes of users of one item, each with its own numbers and a share of the rate. [`share`] divides
+//! the admissions of a round among them.
+
+pub mod share;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -61,6 +61,8 @@ pub enum JoinRefusal {
         /// How long until the user may join again.
         wait_ms: Millis,
     },
+    /// The invitation code has no uses left.
+    InvitationUsed,
 }
 
 /// The counts of a line that its rules depend on.

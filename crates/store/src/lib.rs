@@ -55,9 +55,9 @@ pub use traits::{
 };
 pub use types::{
     Admission, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
-    ItemUpdateOutcome, JoinOutcome, JoinRefusal, LeaveLimit, LineCounts, LineSnapshot, LineTotals,
-    LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome, ReplayState, Sweep,
-    TicketState,
+    ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts,
+    LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
+    ReplayState, Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

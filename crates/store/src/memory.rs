@@ -3,7 +3,8 @@
 //! | file | contents |
 //! |---|---|
 //! | `memory/state.rs` | everything a store holds, and one step on one line |
-//! | `memory/line.rs` | the data of a line, and the operations that rules are made of |
+//! | `memory/item_lines.rs` | the lines of all lanes of an item |
+//! | `memory/line.rs` | the data of the line of one lane, and the operations that rules are made of |
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
 //! | `memory/{tickets,admission,opening}.rs` | the roles whose methods are rules |
@@ -13,6 +14,7 @@ mod admin;
 mod admission;
 mod entry_set;
 mod generation;
+mod item_lines;
 mod line;
 mod liveness;
 mod opening;
@@ -32,6 +34,7 @@ use daegi_domain::{
 };
 
 use self::generation::Generation;
+use self::item_lines::ItemLines;
 use self::rules::reclaim::StoreIdentity;
 use self::state::State;
 pub use self::state::StoreImage;
@@ -180,14 +183,14 @@ impl ItemStore for MemoryStore {
     }
 
     async fn item(&self, id: &ItemId) -> Result<Option<Item>> {
-        Ok(self.state().line(id).map(|line| line.item.clone()))
+        Ok(self.state().lines(id).map(|lines| lines.shared().item.clone()))
     }
 
     async fn items(&self) -> Result<Vec<Item>> {
         let state = self.state();
-        let shown =
-            state.lines.values().filter(|line| !line.removed && !line.item.id.is_reserved());
-        Ok(shown.map(|line| line.item.clone()).collect())
+        let items = state.lines.values().map(ItemLines::shared);
+        let shown = items.filter(|shared| !shared.removed && !shared.item.id.is_reserved());
+        Ok(shown.map(|shared| shared.item.clone()).collect())
     }
 
     async fn set_policy(
@@ -198,26 +201,27 @@ impl ItemStore for MemoryStore {
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
         let mut state = self.state();
-        let Some(line) = state.line_mut(id) else { return Ok(PolicyUpdateOutcome::NotFound) };
-        let outcome = rules::set_policy::set_policy(line, change, revision, now);
-        if line.item.has_opening_ahead() {
+        let Some(lines) = state.lines_mut(id) else { return Ok(PolicyUpdateOutcome::NotFound) };
+        let outcome = rules::set_policy::set_policy(lines, change, revision, now);
+        if lines.shared().item.has_opening_ahead() {
             state.active.insert(id.clone());
         }
         Ok(outcome)
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
-        Ok(self.state().line_mut(id).map(|line| {
-            line.item.paused = paused;
-            line.stopped |= paused;
+        Ok(self.state().lines_mut(id).map(|lines| {
+            let line = &mut lines.standard;
+            line.shared.item.paused = paused;
+            line.shared.stopped |= paused;
             line.bump_revision(now)
         }))
     }
 
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
-        Ok(self.state().line_mut(id).map(|line| {
-            line.restart();
-            line.bump_revision(now)
+        Ok(self.state().lines_mut(id).map(|lines| {
+            lines.restart();
+            lines.standard.bump_revision(now)
         }))
     }
 

@@ -40,7 +40,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ::redis::{FromRedisValue, Value};
 use async_trait::async_trait;
 use daegi_domain::liveness::{oldest_slice, slice_of};
-use daegi_domain::{ItemId, Millis, RECOVERY_HOLD_MS, Settings, StoreLimits};
+use daegi_domain::{ItemId, Lane, MAX_LANES, Millis, RECOVERY_HOLD_MS, Settings, StoreLimits};
 use futures_util::future::try_join_all;
 use tokio::sync::Semaphore;
 
@@ -73,6 +73,9 @@ pub struct RedisStore {
     /// script that needs more returns how many and changes nothing; see
     /// [`RedisStore::with_liveness_window`].
     windows: Mutex<HashMap<(ItemId, WindowKind), u32>>,
+    /// How many lanes items have, as far as this process knows. A script that needs the keys of other lanes
+    /// returns how many and changes nothing.
+    lane_counts: Mutex<HashMap<ItemId, usize>>,
     /// How far drawn cohorts were served.
     cohorts: Mutex<HashMap<ItemId, CohortPosition>>,
     /// Whether new tickets are accepted.
@@ -128,6 +131,7 @@ impl RedisStore {
             leave_limit: LeaveLimit::default(),
             windows: Mutex::new(HashMap::new()),
             cohorts: Mutex::new(HashMap::new()),
+            lane_counts: Mutex::new(HashMap::new()),
             capacity: Capacity::new(limits),
             item_batches: Semaphore::new(items::MAX_ITEM_BATCHES),
             generations: Vec::new(),
@@ -159,21 +163,69 @@ impl RedisStore {
         self.client.command(command).await
     }
 
+    /// Returns the keys of the standard lane.
     fn keys(&self, id: &ItemId) -> LineKeys {
-        LineKeys::new(partition_of(id, self.partitions), id)
+        self.lane_keys(id, Lane::STANDARD)
     }
 
-    /// Returns the invocation of a script of a line, with its keys.
+    fn lane_keys(&self, id: &ItemId, lane: Lane) -> LineKeys {
+        LineKeys::new(partition_of(id, self.partitions), id, lane)
+    }
+
+    /// Returns the invocation of a script of the line of a lane, with its keys.
     fn line_script(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        script: impl Fn(&Scripts) -> &scripts::Script,
+    ) -> ScriptInvocation<'static> {
+        self.lanes_script(id, lane, 0, script)
+    }
+
+    /// The same for a script that also gets the keys of all lanes: the standard one, and `lanes` others. With
+    /// `lanes` 0 it gets none, as it does for an item without lanes.
+    fn lanes_script(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        lanes: usize,
+        script: impl Fn(&Scripts) -> &scripts::Script,
+    ) -> ScriptInvocation<'static> {
+        let mut invocation = script(scripts()).invocation();
+        self.lane_keys(id, lane).all().iter().for_each(|key| {
+            invocation.key(key);
+        });
+        let all = (0..=lanes).filter(|_| lanes > 0).filter_map(Lane::numbered);
+        all.flat_map(|lane| self.lane_keys(id, lane).of_lane()).for_each(|key| {
+            invocation.key(key);
+        });
+        invocation.arg(lane.index()).arg(if lanes > 0 { lanes + 1 } else { 0 });
+        invocation
+    }
+
+    /// Returns the invocation of a script that gets the keys of every lane that an item may have.
+    fn all_lanes_script(
         &self,
         id: &ItemId,
         script: impl Fn(&Scripts) -> &scripts::Script,
     ) -> ScriptInvocation<'static> {
-        let mut invocation = script(scripts()).invocation();
-        self.keys(id).all().iter().for_each(|key| {
-            invocation.key(key);
-        });
-        invocation
+        self.lanes_script(id, Lane::STANDARD, MAX_LANES, script)
+    }
+
+    /// Returns how many lanes an item had when a script last replied that.
+    fn known_lanes(&self, id: &ItemId) -> usize {
+        let lanes = self.lane_counts.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.get(id).copied().unwrap_or(0)
+    }
+
+    fn keep_lanes(&self, id: &ItemId, lanes: usize) {
+        if lanes != self.known_lanes(id) {
+            let mut known = self.lane_counts.lock().unwrap_or_else(PoisonError::into_inner);
+            match lanes {
+                0 => known.remove(id),
+                lanes => known.insert(id.clone(), lanes),
+            };
+        }
     }
 
     /// Runs a leader's script that reads liveness. Its keys must name every slice it may read, but how many

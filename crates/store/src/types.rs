@@ -11,6 +11,8 @@ pub use admin::{HeartbeatRecord, MemoryUsage};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
 pub use item::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
-pub use line::{ChangeCursor, LineCounts, LineSnapshot, LineTotals};
+pub use line::{ChangeCursor, LaneCounts, LineCounts, LineSnapshot, LineTotals};
 pub use outbox::OutboxBatch;
-pub use ticket::{EndOutcome, EntryProof, JoinOutcome, LeaveLimit, LiveState, TicketState};
+pub use ticket::{
+    EndOutcome, EntryProof, JoinOutcome, LaneJoin, LeaveLimit, LiveState, TicketState,
+};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    CohortRange, Drawn, EndReason, Item, ItemChange, ItemId, ItemUpdate, LivenessPage, Millis,
-    Number, PolicyChange, Settings, Ticket, UserId,
+    CohortRange, Drawn, EndReason, Item, ItemChange, ItemId, ItemUpdate, Lane, LivenessPage,
+    Millis, Number, PolicyChange, Settings, Ticket, UserId,
 };
 use daegi_store::{
     AdminStore, Admission, AdmissionStore, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry,
-    HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LineCounts, LineSnapshot,
+    HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin, LineCounts, LineSnapshot,
     LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome,
     PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
 };
@@ -129,13 +129,35 @@ impl<G: StoreInterceptor> TicketStore for InterceptedStore<G> {
         intercept!(self.join(id, users, settings, now))
     }
 
-    async fn snapshot(&self, id: &ItemId, cursor: ChangeCursor) -> Result<Option<LineSnapshot>> {
-        intercept!(self.snapshot(id, cursor))
+    async fn join_lane(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        joins: &[LaneJoin],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<JoinOutcome>> {
+        intercept!(self.join_lane(id, lane, joins, settings, now))
     }
 
-    async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()> {
+    async fn snapshot(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        cursor: ChangeCursor,
+    ) -> Result<Option<LineSnapshot>> {
+        intercept!(self.snapshot(id, lane, cursor))
+    }
+
+    async fn mark_seen(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        pages: &[LivenessPage],
+        now: Millis,
+    ) -> Result<()> {
         self.interceptor.marks(id, pages);
-        intercept!(self.mark_seen(id, pages, now))
+        intercept!(self.mark_seen(id, lane, pages, now))
     }
 
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {
@@ -190,12 +212,19 @@ impl<G: StoreInterceptor> AdmissionStore for InterceptedStore<G> {
         intercept!(self.admit(epoch, id, quota, min_interval, outbox_max, now))
     }
 
-    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        intercept!(self.expire(epoch, id, now))
+    async fn expire(&self, epoch: Epoch, id: &ItemId, lane: Lane, now: Millis) -> Result<Expiry> {
+        intercept!(self.expire(epoch, id, lane, now))
     }
 
-    async fn sweep(&self, epoch: Epoch, id: &ItemId, from: Number, now: Millis) -> Result<Sweep> {
-        intercept!(self.sweep(epoch, id, from, now))
+    async fn sweep(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        lane: Lane,
+        from: Number,
+        now: Millis,
+    ) -> Result<Sweep> {
+        intercept!(self.sweep(epoch, id, lane, from, now))
     }
 }
 

@@ -1,10 +1,10 @@
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use daegi_domain::{ItemId, Millis, Number};
+use daegi_domain::{ItemId, Lane, Millis, Number};
 
 use super::line::Line;
-use super::outbox::PendingEvents;
+use super::outbox::{PendingEvents, StepEvents};
 use super::{MemoryStore, rules};
 use crate::types::{Admission, Epoch, Expiry, Sweep};
 use crate::{AdmissionStore, Result};
@@ -42,36 +42,50 @@ impl AdmissionStore for MemoryStore {
         // The operator may have set the quota to 0 since this round began.
         let stopped = settings.token_count_to_move == 0;
         let quota = if stopped { 0 } else { quota };
-        let admit = |line: &mut Line, events: &mut PendingEvents| {
-            Some(rules::admit::admit(
-                line,
-                quota,
-                &settings,
-                min_interval,
-                outbox_room,
-                now,
-                events,
-            ))
+        let Some(lines) = state.lines.get_mut(id) else {
+            return Ok(Admission { remaining: quota, ..Admission::default() });
         };
-        let admission = state.update_line(id, partition, Some(epoch), admit);
-        Ok(admission.unwrap_or(Admission { remaining: quota, ..Admission::default() }))
+        let mut events = StepEvents::new(Some(epoch));
+        let admission = rules::admit::admit(
+            lines,
+            quota,
+            &settings,
+            min_interval,
+            outbox_room,
+            now,
+            &mut events,
+        );
+        state.outboxes[partition].append(&lines.shared().item, events);
+        Ok(admission)
     }
 
-    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
+    async fn expire(&self, epoch: Epoch, id: &ItemId, lane: Lane, now: Millis) -> Result<Expiry> {
         let (mut state, partition) = (self.state(), self.partition_index(id));
         state.check_epoch(epoch)?;
         let store = self.identity(&state, partition);
         let expire = |line: &mut Line, events: &mut PendingEvents| {
-            rules::expire::expire(line, store, now, events)
+            Some(rules::expire::expire(line, store, now, events))
         };
-        let expiry = state.update_line(id, partition, Some(epoch), expire);
-        if !expiry.active {
+        let expiry = state.update_line((id, lane), partition, Some(epoch), expire);
+        let active = match state.lines.get(id) {
+            Some(lines) => !lane.is_standard() || lines.is_active(),
+            None => false,
+        };
+        if !active {
             state.active.remove(id);
         }
-        Ok(expiry)
+        let nothing = Expiry { front_is_above_base: active, ..Expiry::default() };
+        Ok(Expiry { active, ..expiry.unwrap_or(nothing) })
     }
 
-    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
+    async fn sweep(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        lane: Lane,
+        cursor: Number,
+        now: Millis,
+    ) -> Result<Sweep> {
         let partition = self.partition_index(id);
         let mut state = self.state();
         state.check_epoch(epoch)?;
@@ -79,7 +93,7 @@ impl AdmissionStore for MemoryStore {
         let sweep = |line: &mut Line, events: &mut PendingEvents| {
             Some(rules::sweep::sweep(line, cursor, &settings, now, events))
         };
-        let swept = state.update_line(id, partition, Some(epoch), sweep);
+        let swept = state.update_line((id, lane), partition, Some(epoch), sweep);
         Ok(swept.unwrap_or(Sweep { abandoned: 0, cursor: Number(0) }))
     }
 }

@@ -1,10 +1,10 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use daegi_domain::line_rules::{self, Occupancy};
 use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
-    CohortRange, Departed, EndReason, Item, LogPosition, Millis, Number, Rank, Rate, Reclaimed,
-    Settings, TicketEvent, UserId,
+    CohortRange, Departed, EndReason, Item, Lane, LogPosition, Millis, Number, Rank, Rate,
+    Reclaimed, Settings, TicketEvent, UserId,
 };
 
 use super::entry_set::{Entry, EntrySet};
@@ -12,16 +12,15 @@ use super::liveness::Liveness;
 use super::outbox::PendingEvents;
 use super::queues::{DeadlineQueue, RankQueue};
 use crate::limits::{ENDED_RETENTION_MS, MAX_CHANGES_PER_SNAPSHOT, WAITING_END_RETENTION_MS};
-use crate::types::{ChangeCursor, LineCounts, LineSnapshot, LineTotals};
+use crate::types::{ChangeCursor, LaneCounts, LineCounts, LineSnapshot, LineTotals};
 
-/// One item's line with all its tickets.
+/// The line of one lane of an item with all its tickets.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    pub(super) item: Item,
-    /// The item was removed. The line is kept for its version and for its entries.
-    pub(super) removed: bool,
-    /// The log position of the last item update that was applied.
-    pub(super) last_update: Option<LogPosition>,
+    /// What all lanes of the item share. It is in the line that a step runs on; see
+    /// [`super::item_lines::ItemLines`].
+    pub(super) shared: ItemState,
+    pub(super) lane: Lane,
     pub(super) base: Number,
     pub(super) tail: Number,
     pub(super) valid_from: Number,
@@ -42,14 +41,6 @@ pub(super) struct Line {
     pub(super) served_ranks: u64,
     /// The leaves of the Merkle tree of each cohort, by its root.
     pub(super) draw_leaves: BTreeMap<[u8; 32], Vec<[u8; 32]>>,
-    /// Direct admissions since the leader's last round.
-    pub(super) direct_admissions: u32,
-    /// Whether the leader's last round found that the line can admit no ticket.
-    pub(super) stopped: bool,
-    /// When the line became able to admit again after it was stopped.
-    pub(super) servable_since: Millis,
-    /// When the leader's last round began that found the line able to admit.
-    pub(super) last_round_at: Millis,
     pub(super) totals: LineTotals,
     pub(super) changes: VecDeque<Change>,
     /// How many changes were removed from the head of the list.
@@ -58,14 +49,38 @@ pub(super) struct Line {
     pub(super) departed: Departed,
     /// Ranks at or below the base that wait.
     pub(super) reclaimed: Reclaimed,
-    /// Until when the leaves of a user count.
-    pub(super) leaves: DeadlineQueue<Millis>,
     /// Entries that their users gave back, and until when their passes are valid.
     pub(super) leftover: BTreeMap<Number, Millis>,
     ended: BTreeMap<Number, (EndReason, Millis)>,
     pub(super) liveness: Liveness,
     rate: BTreeMap<u64, u32>,
     pub(super) moves: Option<Moves>,
+}
+
+/// The state of an item that its lanes share.
+#[derive(Debug, Clone)]
+pub(super) struct ItemState {
+    pub(super) item: Item,
+    /// The item was removed. The line is kept for its version and for its entries.
+    pub(super) removed: bool,
+    /// The log position of the last item update that was applied.
+    pub(super) last_update: Option<LogPosition>,
+    /// Direct admissions since the leader's last round.
+    pub(super) direct_admissions: u32,
+    /// Whether the leader's last round found that the line can admit no ticket.
+    pub(super) stopped: bool,
+    /// When the line became able to admit again after it was stopped.
+    pub(super) servable_since: Millis,
+    /// When the leader's last round began that found the line able to admit.
+    pub(super) last_round_at: Millis,
+    /// Until when the leaves of a user count.
+    pub(super) leaves: DeadlineQueue<Millis>,
+    /// How far the service of each lane is ahead of the others', the standard lane first.
+    pub(super) leads: Vec<u64>,
+    /// Users of the present step who hold a live ticket in another lane than that of the step.
+    pub(super) live_elsewhere: BTreeSet<UserId>,
+    /// The users who joined with each invitation code.
+    pub(super) redemptions: BTreeMap<u64, BTreeSet<UserId>>,
 }
 
 /// A change in the middle of a line, which pods read.
@@ -83,14 +98,31 @@ pub(super) struct Missed {
     pub(super) until: Millis,
 }
 
-impl Line {
-    /// Creates an empty line. Numbers up to its base may be lost ones, if the partition lost data.
-    pub(super) fn new(item: Item, run_id: u64, now: Millis) -> Self {
-        let base = Number::base_at(now);
+impl ItemState {
+    pub(super) fn new(item: Item) -> Self {
         Self {
             item,
             removed: false,
             last_update: None,
+            direct_admissions: 0,
+            stopped: false,
+            servable_since: 0,
+            last_round_at: 0,
+            leaves: DeadlineQueue::default(),
+            leads: Vec::new(),
+            live_elsewhere: BTreeSet::new(),
+            redemptions: BTreeMap::new(),
+        }
+    }
+}
+
+impl Line {
+    /// Creates an empty line. Numbers up to its base may be lost ones, if the partition lost data.
+    pub(super) fn new(shared: ItemState, lane: Lane, run_id: u64, now: Millis) -> Self {
+        let base = Number::base_at(now);
+        Self {
+            shared,
+            lane,
             base,
             tail: base,
             valid_from: Number(0),
@@ -105,16 +137,11 @@ impl Line {
             entered: EntrySet::default(),
             served_ranks: 0,
             draw_leaves: BTreeMap::new(),
-            direct_admissions: 0,
-            stopped: false,
-            servable_since: 0,
-            last_round_at: 0,
             totals: LineTotals::default(),
             changes: VecDeque::new(),
             changes_dropped: 0,
             departed: Departed::new(base.rank()),
             reclaimed: Reclaimed::default(),
-            leaves: DeadlineQueue::default(),
             leftover: BTreeMap::new(),
             ended: BTreeMap::new(),
             liveness: Liveness::default(),
@@ -125,14 +152,20 @@ impl Line {
 
     /// Records that the item was changed at `now`, and returns it.
     pub(super) fn bump_revision(&mut self, now: Millis) -> Item {
-        self.item.revision += 1;
-        self.item.updated_at = Some(now);
-        self.item.clone()
+        self.shared.item.revision += 1;
+        self.shared.item.updated_at = Some(now);
+        self.shared.item.clone()
+    }
+
+    /// Returns the cohort of the line. Only the standard lane is drawn.
+    fn cohort(&self) -> Option<CohortRange> {
+        let draw = self.shared.item.draw.as_ref().filter(|_| self.lane.is_standard())?;
+        draw.cohort
     }
 
     /// Returns the cohort of the line while it has ranks that were not served.
     pub(super) fn unserved_cohort(&self) -> Option<CohortRange> {
-        let cohort = self.item.draw.as_ref()?.cohort?;
+        let cohort = self.cohort()?;
         (self.served_ranks < cohort.size).then_some(cohort)
     }
 
@@ -149,7 +182,7 @@ impl Line {
 
     fn first_rank_from(&self, rank: Rank) -> Rank {
         let first = self.waiting.first_from(rank).unwrap_or(self.tail.rank().next());
-        let drawn = self.item.drawn_cohort().and_then(|_| self.unserved_cohort());
+        let drawn = self.shared.item.drawn_cohort().and_then(|_| self.unserved_cohort());
         match drawn.filter(|cohort| cohort.first.rank() >= rank && first >= cohort.first.rank()) {
             Some(cohort) => Rank(cohort.first.0 + self.served_ranks),
             None => first,
@@ -159,9 +192,9 @@ impl Line {
     /// Returns the position of a waiting ticket, or `None` while it is not drawn. The position of a
     /// ticket of a drawn cohort is `None`, too: pods compute it, because no script can.
     pub(super) fn known_position(&self, number: Number, now: Millis) -> Option<u64> {
-        let cohort = self.item.draw.as_ref().and_then(|draw| draw.cohort);
-        let is_drawn = cohort.is_some_and(|cohort| cohort.contains(number));
-        let is_known = !is_drawn && !self.item.is_draw_undecided(now);
+        let is_drawn = self.cohort().is_some_and(|cohort| cohort.contains(number));
+        let is_undecided = self.lane.is_standard() && self.shared.item.is_draw_undecided(now);
+        let is_known = !is_drawn && !is_undecided;
         is_known.then(|| self.position(self.waiting.rank_of(number)))
     }
 
@@ -175,18 +208,27 @@ impl Line {
         line_rules::position(ahead, self.frontier(), &self.departed, rank)
     }
 
+    /// Counts the tickets that may be admitted.
+    pub(super) fn admissible(&self, now: Millis) -> u64 {
+        let waiting = match self.shared.item.hold_new_until > now {
+            true => self.waiting.count_below(self.base.next()),
+            false => self.waiting.len(),
+        };
+        self.returning.len() + waiting
+    }
+
     /// Returns whether a waiting ticket may be admitted.
-    pub(super) fn has_admissible(&self, now: Millis) -> bool {
+    fn has_admissible(&self, now: Millis) -> bool {
         let first = self.waiting.first_from(Rank(0));
         first.is_some_and(|first| !self.holds(first, now))
     }
 
     fn holds(&self, rank: Rank, now: Millis) -> bool {
-        line_rules::holds_rank(&self.item, rank, self.base.rank(), now)
+        line_rules::holds_rank(&self.shared.item, rank, self.base.rank(), now)
     }
 
-    /// Removes and returns the waiting ticket that is served next, if it may be admitted.
-    pub(super) fn pop_admissible(&mut self, now: Millis) -> Option<(UserId, Number)> {
+    /// Counts the ranks of the cohort as served if no ticket of it waits any more and no earlier one does.
+    pub(super) fn skip_departed_ranks(&mut self, now: Millis) {
         if let Some(cohort) = self.unserved_cohort()
             && !self.waiting.has_drawn()
             && self.waiting.first_from(Rank(0)).is_none_or(|first| first > cohort.last().rank())
@@ -194,6 +236,11 @@ impl Line {
         {
             self.served_ranks = cohort.size;
         }
+    }
+
+    /// Removes and returns the waiting ticket that is served next, if it may be admitted.
+    pub(super) fn pop_admissible(&mut self, now: Millis) -> Option<(UserId, Number)> {
+        self.skip_departed_ranks(now);
         if !self.has_admissible(now) {
             return None;
         }
@@ -205,14 +252,14 @@ impl Line {
         Some((user, number))
     }
 
-    /// Returns the counts that the rules of the line depend on.
+    /// Returns the counts of this lane that the rules of the line depend on.
     pub(super) fn occupancy(&self, now: Millis) -> Occupancy {
         let leftover = self.leftover.values().filter(|expires_at| **expires_at > now).count();
         Occupancy {
             queued: self.waiting.len() + self.returning.len(),
             missed: self.missed.len(),
             used_slots: self.entered.len() + leftover as u64,
-            direct_admissions: self.direct_admissions,
+            direct_admissions: self.shared.direct_admissions,
         }
     }
 
@@ -223,22 +270,17 @@ impl Line {
 
     /// Returns whether the line can admit no ticket now, apart from a full outbox.
     pub(super) fn is_stopped(&self, settings: &Settings, now: Millis) -> bool {
-        self.removed || line_rules::is_stopped(&self.item, settings, now)
+        self.shared.removed || line_rules::is_stopped(&self.shared.item, settings, now)
     }
 
     /// Returns whether absence counts: the line can admit and has been able to for `seconds`.
     pub(super) fn absence_counts(&self, seconds: u32, now: Millis) -> bool {
-        !self.stopped && self.servable_since + Millis::from(seconds) * 1000 <= now
+        !self.shared.stopped && self.shared.servable_since + Millis::from(seconds) * 1000 <= now
     }
 
     /// Returns whether a ticket that missed its turn can no longer return.
     pub(super) fn is_missed_over(&self, missed: Missed, now: Millis) -> bool {
-        missed.until <= now && self.absence_counts(self.item.policy.missed_keep_seconds, now)
-    }
-
-    /// Returns how many more entries the line may have.
-    pub(super) fn free_capacity(&self, now: Millis) -> u32 {
-        line_rules::free_capacity(&self.item, self.occupancy(now).used_slots)
+        missed.until <= now && self.absence_counts(self.shared.item.policy.missed_keep_seconds, now)
     }
 
     /// Ends a ticket that the caller has removed from the line and from the entry set.
@@ -289,7 +331,7 @@ impl Line {
         at: Millis,
         events: &mut PendingEvents,
     ) {
-        let expires_at = at + Millis::from(self.item.policy.pass_ttl_seconds) * 1000;
+        let expires_at = at + Millis::from(self.shared.item.policy.pass_ttl_seconds) * 1000;
         self.admit_until(user, number, at, expires_at, events);
     }
 
@@ -412,11 +454,10 @@ impl Line {
         self.changes_dropped += self.changes.len() as u64;
         self.changes.clear();
         (self.departed, self.reclaimed) = (Departed::new(self.base.rank()), Reclaimed::default());
-        (self.item.recovering_until, self.item.hold_new_until) = (0, 0);
+        (self.shared.item.recovering_until, self.shared.item.hold_new_until) = (0, 0);
         self.liveness.clear_slice_starts();
         self.valid_from = self.tail.next();
-        let cohort = self.item.draw.as_ref().and_then(|draw| draw.cohort);
-        self.served_ranks = cohort.map_or(0, |cohort| cohort.size);
+        self.served_ranks = self.cohort().map_or(0, |cohort| cohort.size);
     }
 
     /// Opens the line again after its item was removed.
@@ -432,30 +473,41 @@ impl Line {
         self.run_id = run_id;
         self.changes_dropped = 0;
         self.departed = Departed::new(self.base.rank());
-        self.removed = false;
-        (self.stopped, self.servable_since) = (false, 0);
+        self.shared.removed = false;
+        (self.shared.stopped, self.shared.servable_since) = (false, 0);
         (self.served_ranks, self.draw_leaves) = (0, BTreeMap::new());
     }
 
-    /// Returns whether the line needs the leader.
-    pub(super) fn is_active(&self) -> bool {
-        self.in_line() + self.entered.len() > 0
-            || self.direct_admissions > 0
-            || !self.changes.is_empty()
-            || (!self.removed && self.item.has_opening_ahead())
+    /// Returns whether a user has a ticket in the line or in the entry set.
+    pub(super) fn has_live_ticket(&self, user: &UserId) -> bool {
+        self.waiting.number_of(user).is_some()
+            || self.returning.number_of(user).is_some()
+            || self.missed.get(user).is_some()
+            || self.entered.get(user).is_some()
     }
 
+    /// Returns whether the line has tickets or changes that the leader must look at.
+    pub(super) fn has_tickets(&self) -> bool {
+        self.in_line() + self.entered.len() > 0 || !self.changes.is_empty()
+    }
+
+    pub(super) fn lane_counts(&self) -> LaneCounts {
+        self.counts().all_lanes()
+    }
+
+    /// Returns the counts of this lane as those of the item.
     pub(super) fn counts(&self) -> LineCounts {
         LineCounts {
-            item: self.item.id.clone(),
+            item: self.shared.item.id.clone(),
             waiting: self.waiting.len(),
             returning: self.returning.len(),
             missed: self.missed.len(),
             entered: self.entered.len(),
+            totals: self.totals,
+            lanes: Vec::new(),
             base: self.base,
             front: self.front().number(),
             tail: self.tail,
-            totals: self.totals,
         }
     }
 
@@ -475,7 +527,8 @@ impl Line {
         }
         let read = from + (departed.len() + reclaimed.len()) as u64;
         LineSnapshot {
-            item: self.item.clone(),
+            item: self.shared.item.clone(),
+            lane: self.lane,
             base: self.base,
             valid_from: self.valid_from,
             front: self.front(),

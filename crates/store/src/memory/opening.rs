@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use daegi_domain::{CohortRange, Drawn, ItemId, Millis, Number, UserId};
+use daegi_domain::{CohortRange, Drawn, ItemId, Lane, Millis, Number, UserId};
 
 use super::line::Line;
 use super::outbox::PendingEvents;
@@ -44,7 +44,10 @@ impl OpeningStore for MemoryStore {
         limit: u32,
     ) -> Result<Vec<(UserId, Number)>> {
         let state = self.state();
-        Ok(state.line(id).map(|line| line.waiting.from(from, limit as usize)).unwrap_or_default())
+        Ok(state
+            .lines(id)
+            .map(|lines| lines.standard.waiting.from(from, limit as usize))
+            .unwrap_or_default())
     }
 
     async fn put_leaves(
@@ -54,8 +57,8 @@ impl OpeningStore for MemoryStore {
         first: u64,
         leaves: &[[u8; 32]],
     ) -> Result<()> {
-        if let Some(line) = self.state().line_mut(id) {
-            let stored = line.draw_leaves.entry(*root).or_default();
+        if let Some(lines) = self.state().lines_mut(id) {
+            let stored = lines.standard.draw_leaves.entry(*root).or_default();
             let first = usize::try_from(first).unwrap_or(usize::MAX).min(stored.len());
             stored.truncate(first);
             stored.extend_from_slice(leaves);
@@ -65,7 +68,7 @@ impl OpeningStore for MemoryStore {
 
     async fn leaves(&self, id: &ItemId, root: &[u8; 32], first: u64) -> Result<Vec<[u8; 32]>> {
         let state = self.state();
-        let stored = state.line(id).and_then(|line| line.draw_leaves.get(root));
+        let stored = state.lines(id).and_then(|lines| lines.standard.draw_leaves.get(root));
         let from = usize::try_from(first).unwrap_or(usize::MAX);
         let page = stored.into_iter().flatten().skip(from).take(LEAVES_PER_CALL);
         Ok(page.copied().collect())
@@ -82,6 +85,6 @@ impl MemoryStore {
     ) -> Result<T> {
         let (mut state, partition) = (self.state(), self.partition_index(id));
         state.check_epoch(epoch)?;
-        Ok(state.update_line(id, partition, Some(epoch), step))
+        Ok(state.update_line((id, Lane::STANDARD), partition, Some(epoch), step))
     }
 }

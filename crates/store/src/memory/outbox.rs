@@ -1,6 +1,6 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use daegi_domain::{ItemId, LineEvent, TicketEvent};
+use daegi_domain::{Item, Lane, LineEvent, TicketEvent, lane};
 
 use crate::types::{Epoch, OutboxBatch};
 
@@ -11,20 +11,31 @@ pub(super) struct Outbox {
     last_id: u64,
 }
 
-/// The events of one step. Ends are written before admissions, so that a user whose old ticket ends and
-/// who is admitted again in the same step appears in that order.
+/// The events of one step on one lane.
 #[derive(Debug, Default)]
 pub(super) struct PendingEvents {
     pub(super) ended: Vec<TicketEvent>,
     pub(super) admitted: Vec<TicketEvent>,
     pub(super) line: Option<LineEvent>,
-    /// The leader's term; `None` for a step of a user or an order service.
-    pub(super) epoch: Option<Epoch>,
 }
 
-impl PendingEvents {
+/// The events of one step on all lanes of an item. The ends of all lanes are written before the admissions, so
+/// that a user whose old ticket ends and who is admitted again in the same step appears in that order.
+#[derive(Debug, Default)]
+pub(super) struct StepEvents {
+    lanes: BTreeMap<Lane, PendingEvents>,
+    /// The leader's term; `None` for a step of a user or an order service.
+    epoch: Option<Epoch>,
+}
+
+impl StepEvents {
     pub(super) fn new(epoch: Option<Epoch>) -> Self {
         Self { epoch, ..Self::default() }
+    }
+
+    /// Returns the events of a lane.
+    pub(super) fn of_lane(&mut self, lane: Lane) -> &mut PendingEvents {
+        self.lanes.entry(lane).or_default()
     }
 }
 
@@ -35,21 +46,35 @@ impl Outbox {
         self.last_id = run_id << 32;
     }
 
-    pub(super) fn append(&mut self, item: &ItemId, events: PendingEvents) {
-        let epoch = events.epoch;
-        let mut push = |events: Vec<TicketEvent>, line: Option<LineEvent>| {
-            self.last_id += 1;
-            let id = self.last_id.to_string();
-            self.batches.push_back(OutboxBatch { id, item: item.clone(), epoch, events, line });
-        };
-        for events in [events.ended, events.admitted] {
-            if !events.is_empty() {
-                push(events, None);
+    pub(super) fn append(&mut self, item: &Item, events: StepEvents) {
+        let StepEvents { mut lanes, epoch } = events;
+        for take in [take_ended, take_admitted] {
+            for (lane, pending) in &mut lanes {
+                let events = take(pending);
+                if !events.is_empty() {
+                    self.push(item, *lane, epoch, events, None);
+                }
             }
         }
-        if let Some(line) = events.line {
-            push(Vec::new(), Some(line));
+        for (lane, line) in
+            lanes.into_iter().filter_map(|(lane, events)| Some((lane, events.line?)))
+        {
+            self.push(item, lane, epoch, Vec::new(), Some(line));
         }
+    }
+
+    fn push(
+        &mut self,
+        item: &Item,
+        lane: Lane,
+        epoch: Option<Epoch>,
+        events: Vec<TicketEvent>,
+        line: Option<LineEvent>,
+    ) {
+        self.last_id += 1;
+        let lane_name = lane::name(&item.policy.lanes, lane).cloned();
+        let (id, item) = (self.last_id.to_string(), item.id.clone());
+        self.batches.push_back(OutboxBatch { id, item, lane, lane_name, epoch, events, line });
     }
 
     pub(super) fn read(&self, after: Option<&str>, limit: u32) -> Vec<OutboxBatch> {
@@ -72,6 +97,14 @@ impl Outbox {
     pub(super) fn events(&self) -> u64 {
         self.batches.iter().map(|batch| batch.len() as u64).sum()
     }
+}
+
+fn take_ended(events: &mut PendingEvents) -> Vec<TicketEvent> {
+    std::mem::take(&mut events.ended)
+}
+
+fn take_admitted(events: &mut PendingEvents) -> Vec<TicketEvent> {
+    std::mem::take(&mut events.admitted)
 }
 
 fn parse_id(id: &str) -> Option<u64> {

@@ -1,11 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use daegi_domain::{ItemId, Settings};
+use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
 use super::admin::{AuditLog, Heartbeats};
 use super::generation::Generation;
+use super::item_lines::ItemLines;
 use super::line::Line;
-use super::outbox::{Outbox, PendingEvents};
+use super::outbox::{Outbox, PendingEvents, StepEvents};
+use super::rules::reclaim::StoreIdentity;
 use crate::types::{Epoch, ReplayState};
 use crate::{Error, Result};
 
@@ -18,7 +20,7 @@ pub struct StoreImage(pub(super) State);
 pub(super) struct State {
     pub(super) settings: Settings,
     pub(super) epoch: u64,
-    pub(super) lines: BTreeMap<ItemId, Line>,
+    pub(super) lines: BTreeMap<ItemId, ItemLines>,
     pub(super) active: BTreeSet<ItemId>,
     pub(super) outboxes: Vec<Outbox>,
     /// The replay state of each log, and the run of the store in which it was written.
@@ -49,60 +51,75 @@ impl State {
         if leads { Ok(()) } else { Err(Error::StaleEpoch(epoch.0)) }
     }
 
-    /// Returns the line of an item that was not removed.
-    pub(super) fn line(&self, id: &ItemId) -> Option<&Line> {
-        self.lines.get(id).filter(|line| !line.removed)
+    /// Returns the lines of an item that was not removed.
+    pub(super) fn lines(&self, id: &ItemId) -> Option<&ItemLines> {
+        self.lines.get(id).filter(|lines| !lines.shared().removed)
     }
 
-    /// The same as [`State::line`], to change it.
-    pub(super) fn line_mut(&mut self, id: &ItemId) -> Option<&mut Line> {
-        self.lines.get_mut(id).filter(|line| !line.removed)
+    /// The same as [`State::lines`], to change them.
+    pub(super) fn lines_mut(&mut self, id: &ItemId) -> Option<&mut ItemLines> {
+        self.lines.get_mut(id).filter(|lines| !lines.shared().removed)
     }
 
     /// Returns how many tickets may wait in this line: the limit of its policy, and what the other
     /// lines leave of the limit of the whole store.
     pub(super) fn max_waiting(&self, id: &ItemId, in_store: u64) -> u64 {
         let others = self.lines.iter().filter(|(other, _)| *other != id);
-        let left = in_store.saturating_sub(others.map(|(_, line)| line.in_line()).sum());
-        let policy = self.lines.get(id).and_then(|line| line.item.policy.max_waiting);
+        let left = in_store.saturating_sub(others.map(|(_, lines)| lines.in_line()).sum());
+        let policy = self.lines.get(id).and_then(|lines| lines.shared().item.policy.max_waiting);
         policy.map_or(left, |max| left.min(max.into()))
     }
 
-    /// Runs one step on one line and writes its events; returns the default if there is no line.
-    /// `epoch` is the term of a leader's step.
+    /// Runs one step on the line of a lane and writes its events. Returns the default if no ticket was issued
+    /// in the lane. `epoch` is the term of a leader's step.
     pub(super) fn update_line<T: Default>(
         &mut self,
-        id: &ItemId,
+        (id, lane): (&ItemId, Lane),
         partition: usize,
         epoch: Option<Epoch>,
         step: impl FnOnce(&mut Line, &mut PendingEvents) -> T,
     ) -> T {
-        let Some(line) = self.lines.get_mut(id) else { return T::default() };
-        let mut events = PendingEvents::new(epoch);
-        let outcome = step(line, &mut events);
-        commit(line, &mut self.outboxes[partition], events);
+        let Some(lines) = self.lines.get_mut(id) else { return T::default() };
+        let mut events = StepEvents::new(epoch);
+        let pending = events.of_lane(lane);
+        let outcome = lines.with(lane, |line| step(line, pending)).unwrap_or_default();
+        self.outboxes[partition].append(&lines.shared().item, events);
         outcome
     }
 
-    /// Runs a step like [`State::update_line`] and marks the line as active if the step reclaimed a
+    /// Runs a step of users on the line of their tickets' lane, which begins if the lane has none. All tickets are
+    /// of one lane.
+    pub(super) fn update_tickets<T>(
+        &mut self,
+        tickets: &[Ticket],
+        partition: usize,
+        store: StoreIdentity,
+        now: Millis,
+        step: impl FnOnce(&mut Line, &mut PendingEvents) -> T,
+    ) -> Option<T> {
+        let Ticket { item: id, lane, .. } = tickets.first()?;
+        let lines = self.lines.get_mut(id)?;
+        lines.begin(*lane, store.run_id, now);
+        lines.find_live_elsewhere(*lane, tickets.iter().map(|ticket| &ticket.user));
+        self.update_line((id, *lane), partition, None, |line, events| Some(step(line, events)))
+    }
+
+    /// Runs a step like [`State::update_tickets`] and marks the line as active if the step reclaimed a
     /// ticket, because the line then needs the leader again.
     pub(super) fn update_and_activate<T>(
         &mut self,
-        id: &ItemId,
+        tickets: &[Ticket],
         partition: usize,
+        store: StoreIdentity,
+        now: Millis,
         step: impl FnOnce(&mut Line, &mut PendingEvents) -> T,
     ) -> Option<T> {
-        let joined = self.lines.get(id).map_or(0, |line| line.totals.joined);
-        let outcome =
-            self.update_line(id, partition, None, |line, events| Some(step(line, events)));
-        if self.lines.get(id).is_some_and(|line| line.totals.joined > joined) {
+        let id = &tickets.first()?.item;
+        let joined = self.lines.get(id).map_or(0, ItemLines::joined);
+        let outcome = self.update_tickets(tickets, partition, store, now, step);
+        if self.lines.get(id).is_some_and(|lines| lines.joined() > joined) {
             self.active.insert(id.clone());
         }
         outcome
     }
-}
-
-/// Ends a step: appends its events to the outbox.
-pub(super) fn commit(line: &Line, outbox: &mut Outbox, events: PendingEvents) {
-    outbox.append(&line.item.id, events);
 }

@@ -3,7 +3,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use daegi_domain::draw::Cohort;
-use daegi_domain::{ItemId, Millis, Number, Rank};
+use daegi_domain::{ItemId, Lane, Millis, Number, Rank};
 
 use super::client::call_error::with_epoch;
 use super::keys::PartitionKeys;
@@ -57,9 +57,10 @@ impl AdmissionStore for RedisStore {
     ) -> Result<Admission> {
         let mut total = Admission { remaining: quota, ..Admission::default() };
         loop {
-            let known = self.cohort_position(id);
+            let (known, lanes) = (self.cohort_position(id), self.known_lanes(id));
             let call = |first_slice: u64| {
-                let mut script = self.line_script(id, |scripts| &scripts.admit);
+                let mut script =
+                    self.lanes_script(id, Lane::STANDARD, lanes, |scripts| &scripts.admit);
                 script.arg(epoch.0).arg(total.remaining).arg(outbox_max).arg(now);
                 script.arg(MAX_USERS_PER_CALL - total.admitted - total.missed);
                 script.arg(first_slice).arg(min_interval);
@@ -74,6 +75,7 @@ impl AdmissionStore for RedisStore {
             let reply =
                 self.with_liveness_window(id, WindowKind::Admit, now, call, reply::admission).await;
             match reply.map_err(|error| with_epoch(epoch, error))? {
+                AdmitReply::OtherLanes(lanes) => self.keep_lanes(id, lanes),
                 AdmitReply::OtherRanks { cohort, served_ranks } => {
                     self.keep_cohort_position(id, Some(CohortPosition { cohort, served_ranks }));
                 }
@@ -89,8 +91,9 @@ impl AdmissionStore for RedisStore {
         }
     }
 
-    async fn expire(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<Expiry> {
-        let mut script = self.line_script(id, |scripts| &scripts.expire);
+    async fn expire(&self, epoch: Epoch, id: &ItemId, lane: Lane, now: Millis) -> Result<Expiry> {
+        let lanes = if lane.is_standard() { self.known_lanes(id) } else { 0 };
+        let mut script = self.lanes_script(id, lane, lanes, |scripts| &scripts.expire);
         script
             .arg(epoch.0)
             .arg(now)
@@ -98,12 +101,21 @@ impl AdmissionStore for RedisStore {
             .arg(id.as_str())
             .arg(self.recovery_hold);
         let expiry = self.run(script).await.map(reply::expiry);
-        expiry.map_err(|error| with_epoch(epoch, error))
+        let (expiry, lanes) = expiry.map_err(|error| with_epoch(epoch, error))?;
+        self.keep_lanes(id, lanes);
+        Ok(expiry)
     }
 
-    async fn sweep(&self, epoch: Epoch, id: &ItemId, cursor: Number, now: Millis) -> Result<Sweep> {
+    async fn sweep(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        lane: Lane,
+        cursor: Number,
+        now: Millis,
+    ) -> Result<Sweep> {
         let call = |first_slice: u64| {
-            let mut script = self.line_script(id, |scripts| &scripts.sweep);
+            let mut script = self.line_script(id, lane, |scripts| &scripts.sweep);
             script.arg(epoch.0).arg(now).arg(cursor.0).arg(MAX_USERS_PER_CALL).arg(first_slice);
             script
         };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ::redis::Value;
 use async_trait::async_trait;
 use daegi_domain::{
-    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Number,
+    Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, Lane, LogPosition, Millis, Number,
     OpeningChange, Policy, PolicyChange,
 };
 use futures_util::future::try_join_all;
@@ -72,7 +72,7 @@ impl ItemStore for RedisStore {
         revision: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
-        let mut script = self.line_script(id, |scripts| &scripts.set_policy);
+        let mut script = self.all_lanes_script(id, |scripts| &scripts.set_policy);
         let replaces = change.opening == OpeningChange::Replaced;
         script.arg(revision).arg(now).arg(if replaces { "1" } else { "" });
         let mut fields = item_hash::policy(&change.policy);
@@ -86,19 +86,19 @@ impl ItemStore for RedisStore {
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
-        let mut script = self.line_script(id, |scripts| &scripts.set_paused);
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.set_paused);
         script.arg(u8::from(paused)).arg(now);
         item_hash::item(id, self.run(script).await?)
     }
 
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
-        let mut script = self.line_script(id, |scripts| &scripts.reset);
+        let mut script = self.all_lanes_script(id, |scripts| &scripts.reset);
         script.arg(now);
         item_hash::item(id, self.run(script).await?)
     }
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
-        let mut script = self.line_script(id, |scripts| &scripts.purge);
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.purge);
         script.arg(id.as_str());
         self.run(script).await
     }
@@ -204,7 +204,7 @@ impl RedisStore {
         position: Option<LogPosition>,
         now: Millis,
     ) -> Result<ItemUpdateOutcome> {
-        let mut script = self.line_script(id, |scripts| &scripts.remove_item);
+        let mut script = self.all_lanes_script(id, |scripts| &scripts.remove_item);
         script.arg(id.as_str()).arg(item_hash::optional(version)).arg(Number::base_at(now).0);
         push_position(&mut script, position);
         reply::item_update(&self.run::<String>(script).await?)

@@ -1,7 +1,7 @@
 //! Every key. All keys of a partition share its hash tag, so that a script's keys are always on
 //! one node of a Redis Cluster.
 
-use daegi_domain::ItemId;
+use daegi_domain::{ItemId, Lane};
 
 /// The keys of one partition.
 pub(super) struct PartitionKeys {
@@ -27,39 +27,47 @@ pub(super) struct PartitionKeys {
     pub(super) generation: String,
 }
 
-/// The keys of one line.
+/// The keys of one item and of the line of one of its lanes.
 pub(super) struct LineKeys {
+    /// Prefix of the keys of the item.
     prefix: String,
+    /// Prefix of the keys of the lane; that of the item for the standard lane.
+    lane_prefix: String,
+    is_standard: bool,
     partition: PartitionKeys,
-    /// HASH: the item, its policy, the line's counters.
+    /// HASH: the item, its policy, the counters of the standard lane's line.
     pub(super) item: String,
 }
 
 /// A key of a line script.
 #[derive(Clone, Copy)]
 pub(super) enum LineKey {
-    /// A key of the line, by its name after the prefix.
+    /// A key of the item, by its name after the prefix.
+    OfItem(&'static str),
+    /// A key of the lane's line, by its name after the prefix.
     OfLine(&'static str),
+    /// The hash of the lane's line: that of the item for the standard lane.
+    LineHash,
     /// A key of the line's partition.
     OfPartition(fn(&PartitionKeys) -> &String),
 }
 
 /// The keys of every line script in the order of `KEYS`, each with its name in Lua. Further keys of a
-/// script are slices of liveness.
-pub(super) const LINE_KEYS: [(&str, LineKey); 21] = {
-    use LineKey::{OfLine, OfPartition};
+/// script are the [`LANE_KEYS`] of all lanes, and slices of liveness.
+pub(super) const LINE_KEYS: [(&str, LineKey); 23] = {
+    use LineKey::{LineHash, OfItem, OfLine, OfPartition};
     [
-        ("ITEM", OfLine("item")),       // HASH: item, policy, counters of the line
+        ("ITEM", OfItem("item")), // HASH: item, policy, counters of the standard lane's line
         ("WAITING", OfLine("waiting")), // ZSET user → number
         ("RETURNING", OfLine("returning")), // ZSET user → number
-        ("MISSED", OfLine("missed")),   // HASH user → number:deadline
+        ("MISSED", OfLine("missed")), // HASH user → number:deadline
         ("MISSED_UNTIL", OfLine("missed-until")), // ZSET user → deadline
         ("ENTERED", OfLine("entered")), // HASH user → number:admission:expiry
         ("ENTERED_UNTIL", OfLine("entered-until")), // ZSET users admitted by one call → expiry
         ("DEPARTED", OfLine("departed")), // LIST of changes, oldest first
-        ("ENDED", OfLine("closed")),    // ZSET number:reason → time of the end
+        ("ENDED", OfLine("closed")), // ZSET number:reason → time of the end
         ("SLICE_STARTS", OfLine("births")), // ZSET first number of a slice → slice
-        ("RATE", OfLine("rate")),       // HASH bucket → tickets
+        ("RATE", OfLine("rate")), // HASH bucket → tickets
         ("ACTIVE", OfPartition(|keys| &keys.active)),
         ("OUTBOX", OfPartition(|keys| &keys.outbox)),
         ("OUTBOX_EVENTS", OfPartition(|keys| &keys.outbox_events)),
@@ -68,10 +76,28 @@ pub(super) const LINE_KEYS: [(&str, LineKey); 21] = {
         ("GENERATION", OfPartition(|keys| &keys.generation)),
         ("SETTINGS_COPY", OfPartition(|keys| &keys.settings_copy)),
         ("OUTBOX_ADMISSIONS", OfPartition(|keys| &keys.outbox_admissions)),
-        ("LEAVES", OfLine("leaves")), // ZSET user → time until which their leaves count
+        ("LEAVES", OfItem("leaves")), // ZSET user → time until which their leaves count
         ("RESERVED_SLOTS", OfLine("leftover")), // ZSET number of an entry given back → expiry of its pass
+        ("LINE", LineHash),                     // HASH: the counters of the line
+        ("CODES", OfItem("codes")), // HASH code → users who joined with it, and code user → 1
     ]
 };
+
+/// The keys that each lane has of its own, by their names in Lua.
+pub(super) const LANE_KEYS: [&str; 12] = [
+    "LINE",
+    "WAITING",
+    "RETURNING",
+    "MISSED",
+    "MISSED_UNTIL",
+    "ENTERED",
+    "ENTERED_UNTIL",
+    "DEPARTED",
+    "ENDED",
+    "SLICE_STARTS",
+    "RATE",
+    "RESERVED_SLOTS",
+];
 
 impl PartitionKeys {
     pub(super) fn new(partition: u16) -> Self {
@@ -91,23 +117,42 @@ impl PartitionKeys {
 }
 
 impl LineKeys {
-    pub(super) fn new(partition: u16, id: &ItemId) -> Self {
+    pub(super) fn new(partition: u16, id: &ItemId, lane: Lane) -> Self {
         let prefix = format!("daegi:{{p{partition:02}}}:line:{id}:");
-        let item = format!("{prefix}item");
-        Self { prefix, partition: PartitionKeys::new(partition), item }
+        let lane_prefix = match lane.is_standard() {
+            true => prefix.clone(),
+            false => format!("{prefix}lane-{}:", lane.index()),
+        };
+        let (item, partition) = (format!("{prefix}item"), PartitionKeys::new(partition));
+        Self { prefix, lane_prefix, is_standard: lane.is_standard(), partition, item }
     }
 
     /// The keys that every line script gets, in the order of [`LINE_KEYS`].
     pub(super) fn all(&self) -> [String; LINE_KEYS.len()] {
-        LINE_KEYS.map(|(_, key)| match key {
-            LineKey::OfLine(name) => format!("{}{name}", self.prefix),
-            LineKey::OfPartition(key) => key(&self.partition).clone(),
+        LINE_KEYS.map(|(_, key)| self.key(key))
+    }
+
+    /// The keys that only this lane has, in the order of [`LANE_KEYS`].
+    pub(super) fn of_lane(&self) -> [String; LANE_KEYS.len()] {
+        LANE_KEYS.map(|name| {
+            let key = LINE_KEYS.iter().find(|(key, _)| *key == name);
+            key.map_or_else(String::new, |(_, key)| self.key(*key))
         })
+    }
+
+    fn key(&self, key: LineKey) -> String {
+        match key {
+            LineKey::OfItem(name) => format!("{}{name}", self.prefix),
+            LineKey::OfLine(name) => format!("{}{name}", self.lane_prefix),
+            LineKey::LineHash if self.is_standard => self.item.clone(),
+            LineKey::LineHash => format!("{}line", self.lane_prefix),
+            LineKey::OfPartition(key) => key(&self.partition).clone(),
+        }
     }
 
     /// ZSET user → number: the waiting tickets.
     pub(super) fn waiting(&self) -> String {
-        format!("{}waiting", self.prefix)
+        format!("{}waiting", self.lane_prefix)
     }
 
     /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a
@@ -116,7 +161,7 @@ impl LineKeys {
         format!("{}draw:{}", self.prefix, hex::encode(&root[..16]))
     }
 
-    /// HASH page → bits: the numbers seen during one slice of time. Has a TTL.
+    /// HASH page → bits: the numbers of all lanes seen during one slice of time. Has a TTL.
     pub(super) fn slice(&self, slice: u64) -> String {
         format!("{}seen:{slice}", self.prefix)
     }

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use daegi_domain::{CohortRange, Drawn, ItemId, Millis, Number, UserId};
+use daegi_domain::{CohortRange, Drawn, ItemId, Lane, Millis, Number, UserId};
 
 use super::client::call_error::with_epoch;
 use super::{RedisStore, reply};
@@ -15,7 +15,7 @@ impl OpeningStore for RedisStore {
         id: &ItemId,
         now: Millis,
     ) -> Result<Option<CohortRange>> {
-        let mut script = self.line_script(id, |scripts| &scripts.freeze_cohort);
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.freeze_cohort);
         script.arg(epoch.0).arg(now);
         let frozen: Vec<u64> = self.run(script).await.map_err(|error| with_epoch(epoch, error))?;
         Ok(match frozen[..] {
@@ -32,7 +32,7 @@ impl OpeningStore for RedisStore {
         now: Millis,
     ) -> Result<bool> {
         let hash = |bytes: Option<[u8; 32]>| bytes.map(hex::encode).unwrap_or_default();
-        let mut script = self.line_script(id, |scripts| &scripts.open_line);
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.open_line);
         script.arg(epoch.0).arg(now);
         script.arg(hash(drawn.map(|drawn| drawn.root)));
         script.arg(hash(drawn.and_then(|drawn| drawn.beacon)));
@@ -41,7 +41,7 @@ impl OpeningStore for RedisStore {
     }
 
     async fn close_line(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<bool> {
-        let mut script = self.line_script(id, |scripts| &scripts.close_line);
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.close_line);
         script.arg(epoch.0).arg(now);
         self.run(script).await.map_err(|error| with_epoch(epoch, error))
     }

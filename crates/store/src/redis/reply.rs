@@ -15,11 +15,21 @@ pub(super) use self::admission::{AdmitReply, admission, expiry, sweep};
 pub(super) use self::item::{item_update, policy_update, put, replay_state};
 pub(super) use self::line::{counts, snapshot};
 pub(super) use self::outbox::outbox;
-pub(super) use self::ticket::{end_outcome, join_outcomes, refusal_tag, ticket_states, tickets};
+pub(super) use self::ticket::{JoinReply, end_outcome, join, refusal_tag, ticket_states, tickets};
 use crate::{Error, Result};
 
 fn decode<T: FromRedisValue>(value: Value) -> Result<T> {
     from_redis_value(value).map_err(|error| Error::corrupt(error.to_string()))
+}
+
+/// Returns how many lanes an item has whose keys a script did not get; then it has changed nothing.
+pub(super) fn lanes_needed(reply: &[Value]) -> Option<usize> {
+    match reply {
+        [Value::BulkString(tag), Value::Int(lanes), ..] if tag == b"lanes" => {
+            usize::try_from(*lanes).ok()
+        }
+        _ => None,
+    }
 }
 
 fn unexpected(source: &str, tag: &str) -> Error {

@@ -9,15 +9,16 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use ::redis::{Cmd, ToRedisArgs, cmd};
+use daegi_domain::lane::share::STRIDE;
 use daegi_domain::liveness::{PAGE_NUMBERS, SLICE_MS};
 use daegi_domain::rate::{BUCKET_MS, BUCKETS};
 use daegi_domain::{MAX_CLOCK_LAG_MS, Number, Policy};
 
-use super::keys::LINE_KEYS;
+use super::keys::{LANE_KEYS, LINE_KEYS};
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 17] {
+fn constants() -> [(&'static str, u64); 20] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
@@ -31,6 +32,9 @@ fn constants() -> [(&'static str, u64); 17] {
         ("HELD_MS", limits::HELD_MS),
         ("MAX_COHORT", limits::MAX_COHORT),
         ("ENTRY_GROUP", u64::from(limits::MAX_USERS_PER_CALL)),
+        ("STRIDE", STRIDE),
+        ("LANES", LINE_KEYS.len() as u64 + 1),
+        ("LANE_KEYS", LANE_KEYS.len() as u64),
         ("SLICE_MS", SLICE_MS),
         ("PAGE_NUMBERS", PAGE_NUMBERS),
         ("LIVENESS_SLICES", limits::LIVENESS_SLICES),
@@ -105,32 +109,32 @@ registry! {
     // Items.
     put_items [generation] (ITEMS, ACTIVE, GENERATION, item_keys..)
         (answer_items, now: int, generation, new_id, kept_words: int, default_words: int, words..);
-    remove_item [item] line (id, version, base, offset, read_at);
+    remove_item [item restart] line (id, version, base, offset, read_at);
     set_policy [item opening_ahead] line (revision, now, replaces_opening, fields..);
     set_paused [item] line (paused, now);
-    reset [item] line (now);
+    reset [item restart] line (now);
     purge [] line (id);
     // Replay of the item log.
     replay_state [] (REPLAYS) (log);
     begin_replay [] (REPLAYS) (log);
     complete_replay [] (REPLAYS) (log);
     // Tickets.
-    join [generation item opening tickets liveness returning outbox admission recovery] line
+    join [generation item opening tickets liveness returning outbox admission recovery lane lanes] line
         (now: int, pod_quota, recovery_hold: int, store_refusal, max_waiting: int, leave_cost: int,
-         leave_window: int, users..);
-    resolve [generation item opening tickets liveness returning outbox recovery] line
+         leave_window: int, invitations, users..);
+    resolve [generation item opening tickets liveness returning outbox recovery lane lanes elsewhere] line
         (now: int, recovery_hold: int, generation, new_id, tickets..);
-    restore_entry [generation item opening tickets outbox recovery] line
+    restore_entry [generation item opening tickets outbox recovery lane lanes elsewhere] line
         (now: int, recovery_hold: int, user, number: int, admitted_at: int, expires_at: int, generation, new_id);
-    end_ticket [generation item opening tickets outbox recovery] line
+    end_ticket [generation item opening tickets outbox recovery lane] line
         (now: int, user, number: int, reason, which, recovery_hold: int, generation, new_id, leave_cost: int,
          leave_window: int);
-    note_ended [generation item opening tickets outbox recovery] line (now: int, ended_tickets..);
+    note_ended [generation item opening tickets outbox recovery lane] line (now: int, ended_tickets..);
     mark_seen [item liveness] line (pages..);
     snapshot [tickets] line (base, read: int, max_changes: int);
     counts [item tickets] line ();
     // The leader's rounds.
-    admit [fence item opening tickets liveness outbox admission] line
+    admit [fence item opening tickets liveness outbox admission lanes] line
         (epoch, quota: int, max_admissions: int, now: int, max_users: int, first_slice: int, min_interval: int,
          seed, rank_from: int, ranked..);
     expire [generation fence item opening opening_ahead tickets outbox recovery] line
@@ -178,14 +182,33 @@ impl Source {
         let prelude = code(&[&[common], self.prelude].concat());
         let body = code(&[self.body]);
         let all = [prelude.as_str(), body.as_str()].concat();
-        let used: HashSet<&str> = words(&all).collect();
+        let mut used: HashSet<&str> = words(&all).collect();
+        if used.contains("select_lane") {
+            used.extend(LANE_KEYS);
+        }
+        if used.contains("select_lane") || (used.contains("SLICES") && self.keys == "line") {
+            used.extend(["LANES", "LANE_KEYS", "LANE_COUNT"]);
+        }
         let mut text = String::new();
         for (name, value) in constants().iter().filter(|(name, _)| used.contains(name)) {
             let _ = writeln!(text, "local {name} = {value}");
         }
+        let args = self.args();
         self.keys().declare("KEYS", &used, &mut text);
+        args.declare("ARGV", &used, &mut text);
+        if used.contains("select_lane") {
+            // The keys of lanes begin at LANES.
+            let names = LANE_KEYS.join(", ");
+            let _ = writeln!(
+                text,
+                "local function select_lane(lane)\n  local at = LANES + lane * LANE_KEYS\n  \
+                {names} = unpack(KEYS, at, at + LANE_KEYS - 1)\nend"
+            );
+        }
+        if used.contains("SLICES") && self.keys == "line" {
+            text.push_str("local SLICES = LANES + LANE_COUNT * LANE_KEYS\n");
+        }
         text.push_str(&prelude);
-        Positions::parse(self.args).declare("ARGV", &used, &mut text);
         text.push_str(&body);
         text
     }
@@ -193,9 +216,19 @@ impl Source {
     fn keys(&self) -> Positions {
         if self.keys == "line" {
             let names = LINE_KEYS.iter().map(|(name, _)| (*name, false)).collect();
-            return Positions { names, rest: Some("SLICES".into()) };
+            return Positions { names, rest: Some("FURTHER_KEYS".into()) };
         }
         Positions::parse(self.keys.trim_matches(['(', ')']))
+    }
+
+    /// Returns the arguments. Those of a line script begin with the lane of its keys, and with how many lanes
+    /// follow in KEYS: all of the item, or none.
+    fn args(&self) -> Positions {
+        let mut args = Positions::parse(self.args);
+        if self.keys == "line" {
+            args.names.splice(0..0, [("LANE", true), ("LANE_COUNT", true)]);
+        }
+        args
     }
 }
 
@@ -251,7 +284,7 @@ impl Script {
     fn new(source: &Source) -> Self {
         let code = source.assemble();
         let hash = ::redis::Script::new(&code).get_hash().to_owned();
-        Self { code, hash, keys: source.keys(), args: Positions::parse(source.args) }
+        Self { code, hash, keys: source.keys(), args: source.args() }
     }
 
     pub(super) fn invocation(&self) -> ScriptInvocation<'_> {

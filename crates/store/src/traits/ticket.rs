@@ -1,11 +1,12 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use daegi_domain::{EndReason, ItemId, LivenessPage, Millis, Settings, Ticket, UserId};
+use daegi_domain::{EndReason, ItemId, Lane, LivenessPage, Millis, Settings, Ticket, UserId};
 
 use crate::Result;
 use crate::types::{
-    ChangeCursor, EndOutcome, EntryProof, JoinOutcome, LineCounts, LineSnapshot, TicketState,
+    ChangeCursor, EndOutcome, EntryProof, JoinOutcome, LaneJoin, LineCounts, LineSnapshot,
+    TicketState,
 };
 
 /// Tickets: join, poll, leave, complete.
@@ -17,7 +18,7 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
     /// behind `now`. `settings` apply only if the store has no copy of them: with the policy `auto`
     /// the quota of a tick also limits the direct admissions between two ticks. New tickets beyond
     /// the policy's `max_waiting` or the limits of the store are refused, in the order of `users`;
-    /// users who have a ticket keep it. A user who left the line too often is refused, see
+    /// users who have a ticket keep it, in whichever lane it is. A user who left the line too often is refused, see
     /// [`crate::LeaveLimit`].
     async fn join(
         &self,
@@ -27,13 +28,38 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
         now: Millis,
     ) -> Result<Vec<JoinOutcome>>;
 
-    /// Returns what a pod needs to answer polls, or `None` if there is no such item.
-    async fn snapshot(&self, id: &ItemId, cursor: ChangeCursor) -> Result<Option<LineSnapshot>>;
+    /// Joins users to a lane; the same as [`TicketStore::join`] for the standard lane, except that a user
+    /// who waits in another lane moves: the ticket there ends as [`EndReason::Replaced`], and the move
+    /// counts as a leave. A move that would be refused leaves the ticket as it is. A new ticket
+    /// uses the invitation once per user, in the same step; an invitation without uses left is refused. The
+    /// policy `requeue` does not apply.
+    async fn join_lane(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        joins: &[LaneJoin],
+        settings: &Settings,
+        now: Millis,
+    ) -> Result<Vec<JoinOutcome>>;
 
-    /// Marks numbers as seen. Not one atomic step across pages, which is harmless: marks only add.
-    async fn mark_seen(&self, id: &ItemId, pages: &[LivenessPage], now: Millis) -> Result<()>;
+    /// Returns what a pod needs to answer polls of a lane, or `None` if there is no such item.
+    async fn snapshot(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        cursor: ChangeCursor,
+    ) -> Result<Option<LineSnapshot>>;
 
-    /// Returns the state of these tickets of one line. The caller must have verified their tokens.
+    /// Marks numbers of a lane as seen. Not one atomic step across pages, which is harmless: marks only add.
+    async fn mark_seen(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        pages: &[LivenessPage],
+        now: Millis,
+    ) -> Result<()>;
+
+    /// Returns the state of these tickets of one lane of an item. The caller must have verified their tokens.
     /// A ticket that missed its turn and may return moves to the returning ones, which are served
     /// before the line. A ticket whose number the store lost is reclaimed at its old position, and
     /// the first reclaimed ticket starts the time in which the line admits none. A number counts as
@@ -56,10 +82,10 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
     async fn complete(&self, ticket: &Ticket, reason: EndReason, now: Millis)
     -> Result<EndOutcome>;
 
-    /// Records that these tickets of one line ended before the store lost data, as another source
+    /// Records that these tickets of one lane of an item ended before the store lost data, as another source
     /// reports, such as Kafka's `token.closed`. A number that was reclaimed meanwhile and waits
     /// leaves the line without an event. A ticket that was admitted again stays as it is. Returns
-    /// false if the store has no data of the item. One atomic step per
+    /// false if the store has no data of the item or of the lane. One atomic step per
     /// [`crate::MAX_USERS_PER_CALL`] tickets.
     async fn note_ended(&self, ended: &[(Ticket, EndReason)], now: Millis) -> Result<bool>;
 

@@ -39,7 +39,8 @@ pub struct Expiry {
     pub abandoned: u32,
     /// Whether another call can do more.
     pub more: bool,
-    /// Whether the line is still active; if not, it has left the set of active lines.
+    /// Whether the item is still active; if not, it has left the set of active lines. True for lanes
+    /// other than the standard one.
     pub active: bool,
     /// Whether no number at or below the line's base waits.
     pub front_is_above_base: bool,

@@ -46,6 +46,8 @@ pub enum PolicyUpdateOutcome {
     Conflict,
     /// Tickets are in the line, so that the opening cannot be replaced.
     LineNotEmpty,
+    /// A lane has tickets, so that it cannot be renamed, moved or removed.
+    LaneNotEmpty,
     /// There is no such item.
     NotFound,
 }

@@ -1,5 +1,5 @@
 use daegi_domain::draw::Cohort;
-use daegi_domain::{EndReason, Item, ItemId, Number, Rank, Rate};
+use daegi_domain::{EndReason, Item, ItemId, Lane, Number, Rank, Rate};
 
 /// How far a pod has read the changes in the middle of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,11 +10,13 @@ pub struct ChangeCursor {
     pub read: u64,
 }
 
-/// What a pod needs to answer polls of one line.
+/// What a pod needs to answer polls of the line of one lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineSnapshot {
     /// The item.
     pub item: Item,
+    /// The lane. All counts and numbers below are of this lane.
+    pub lane: Lane,
     /// Where the line's counter started, at its beginning or after a data loss. Above it every number
     /// waits that has not departed; at or below it only those in `reclaimed`.
     pub base: Number,
@@ -48,6 +50,28 @@ pub struct LineSnapshot {
 }
 
 impl LineSnapshot {
+    /// Returns the snapshot of a lane that no ticket was issued in.
+    pub(crate) fn empty(item: Item, lane: Lane) -> Self {
+        Self {
+            item,
+            lane,
+            base: Number(0),
+            valid_from: Number(0),
+            front: Rank(1),
+            frontier: Rank(1),
+            tail: Number(0),
+            waiting: 0,
+            returning: 0,
+            entered: 0,
+            ended: 0,
+            rate: Rate::new(Vec::new()),
+            departed: Vec::new(),
+            reclaimed: Vec::new(),
+            cursor: ChangeCursor::default(),
+            more: false,
+        }
+    }
+
     /// Returns a number that is not above any waiting number above the base.
     #[must_use]
     pub fn lowest_waiting_number(&self) -> Number {
@@ -58,10 +82,10 @@ impl LineSnapshot {
         }
     }
 
-    /// Returns the drawn cohort, whose tickets are served by rank.
+    /// Returns the drawn cohort, whose tickets are served by rank. Only the standard lane has one.
     #[must_use]
     pub fn cohort(&self) -> Option<Cohort> {
-        let (range, drawn) = self.item.drawn_cohort()?;
+        let (range, drawn) = self.item.drawn_cohort().filter(|_| self.lane.is_standard())?;
         Some(Cohort::new(range.first, range.size, drawn.seed))
     }
 
@@ -72,11 +96,34 @@ impl LineSnapshot {
     }
 }
 
-/// How many tickets of one line are in which state, and the totals since it was created.
+/// How many tickets of one item are in which state, and the totals since it was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineCounts {
-    /// The line.
+    /// The item.
     pub item: ItemId,
+    /// Tickets that wait in all lanes.
+    pub waiting: u64,
+    /// Tickets of all lanes that returned after a missed turn.
+    pub returning: u64,
+    /// Tickets of all lanes that missed their turn and may return.
+    pub missed: u64,
+    /// Tickets in the entry sets of all lanes.
+    pub entered: u64,
+    /// Totals of all lanes since the item was created.
+    pub totals: LineTotals,
+    /// The counts of each lane, the standard lane first; empty if the policy has no lanes.
+    pub lanes: Vec<LaneCounts>,
+    /// Where the counter of the standard lane started.
+    pub base: Number,
+    /// The lowest waiting number of the standard lane; one past the tail if none waits.
+    pub front: Number,
+    /// The last number issued in the standard lane.
+    pub tail: Number,
+}
+
+/// How many tickets are in which state, and the totals since the line was created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LaneCounts {
     /// Tickets that wait.
     pub waiting: u64,
     /// Tickets that returned after a missed turn.
@@ -85,21 +132,44 @@ pub struct LineCounts {
     pub missed: u64,
     /// Tickets in the entry set.
     pub entered: u64,
-    /// Where the line's counter started.
-    pub base: Number,
-    /// The lowest waiting number; one past the tail if none waits.
-    pub front: Number,
-    /// The last number issued.
-    pub tail: Number,
     /// Totals since the line was created.
     pub totals: LineTotals,
 }
 
 impl LineCounts {
+    /// Returns the counts of all lanes.
+    #[must_use]
+    pub fn all_lanes(&self) -> LaneCounts {
+        let &Self { waiting, returning, missed, entered, totals, .. } = self;
+        LaneCounts { waiting, returning, missed, entered, totals }
+    }
+
+    /// Sets the counts of an item that has lanes besides the standard one.
+    pub(crate) fn set_lanes(&mut self, lanes: Vec<LaneCounts>) {
+        if lanes.len() > 1 {
+            let sum = lanes.iter().copied().fold(LaneCounts::default(), LaneCounts::plus);
+            let LaneCounts { waiting, returning, missed, entered, totals } = sum;
+            (self.waiting, self.returning, self.missed) = (waiting, returning, missed);
+            (self.entered, self.totals, self.lanes) = (entered, totals, lanes);
+        }
+    }
+
     /// Whether no number at or below the line's base waits.
     #[must_use]
     pub fn front_is_above_base(&self) -> bool {
         self.front > self.base
+    }
+}
+
+impl LaneCounts {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            waiting: self.waiting + other.waiting,
+            returning: self.returning + other.returning,
+            missed: self.missed + other.missed,
+            entered: self.entered + other.entered,
+            totals: self.totals.plus(other.totals),
+        }
     }
 }
 
@@ -123,6 +193,18 @@ pub struct LineTotals {
 }
 
 impl LineTotals {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            joined: self.joined + other.joined,
+            admitted: self.admitted + other.admitted,
+            ended: self.ended + other.ended,
+            completed: self.completed + other.completed,
+            expired: self.expired + other.expired,
+            left: self.left + other.left,
+            abandoned: self.abandoned + other.abandoned,
+        }
+    }
+
     pub(crate) fn end(&mut self, reason: EndReason) {
         self.ended += 1;
         match reason {

@@ -1,4 +1,4 @@
-use daegi_domain::{ItemId, LineEvent, TicketEvent};
+use daegi_domain::{ItemId, Lane, LaneName, LineEvent, TicketEvent};
 
 use super::Epoch;
 
@@ -9,6 +9,10 @@ pub struct OutboxBatch {
     pub id: String,
     /// The item.
     pub item: ItemId,
+    /// The lane of the tickets; the standard lane for an event of the line.
+    pub lane: Lane,
+    /// The name of the lane when the events were written; `None` for the standard lane.
+    pub lane_name: Option<LaneName>,
     /// The term of a leader's step; `None` for steps of users and order services.
     pub epoch: Option<Epoch>,
     /// The events of tickets.

@@ -1,12 +1,23 @@
-use daegi_domain::{EndReason, JoinRefusal, Millis, Number, Ticket};
+use daegi_domain::{EndReason, Invitation, JoinRefusal, Lane, Millis, Number, Ticket, UserId};
 
 use crate::limits::LEAVE_WINDOW_MS;
+
+/// A user who joins a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneJoin {
+    /// The user.
+    pub user: UserId,
+    /// The code that lets the user into the lane; `None` if the user has another proof.
+    pub invitation: Option<Invitation>,
+}
 
 /// The outcome of a join of one user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JoinOutcome {
     /// The user has a live ticket.
     Ticket {
+        /// The lane that issued the ticket.
+        lane: Lane,
         /// The ticket's number.
         number: Number,
         /// Whether this call issued it.

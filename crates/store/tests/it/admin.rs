@@ -1,6 +1,6 @@
 //! The audit log, heartbeats and counts, on both stores.
 
-use daegi_domain::{EndReason, Number, Policy};
+use daegi_domain::{EndReason, Lane, Number, Policy};
 use daegi_store::{HEARTBEAT_RETENTION_MS, HeartbeatRecord, LineTotals, MAX_AUDIT_ENTRIES};
 
 use crate::support::{SETTINGS, START, both, change, item, ticket_of, users};
@@ -59,7 +59,7 @@ async fn counts_contain_the_frontier_and_the_ends_by_reason() {
             assert!(store.complete(&at(nth), reason, START).await.unwrap().is_ended(), "{name}");
         }
         store.leave(&at(4), START).await.unwrap();
-        store.expire(epoch, &id, START + 31_000).await.unwrap();
+        store.expire(epoch, &id, Lane::STANDARD, START + 31_000).await.unwrap();
         let counts = store.counts(&[id]).await.unwrap().remove(0);
         assert_eq!((counts.base, counts.front), (Number(base), Number(base + 4)), "{name}");
         assert_eq!((counts.tail, counts.waiting, counts.entered), (Number(base + 6), 2, 0));

@@ -1,6 +1,6 @@
 //! Expiry of entries and retention of ends, on both stores.
 
-use daegi_domain::{EndReason, ItemId, LivenessPage, Mode, Number, Policy, Settings, UserId};
+use daegi_domain::{EndReason, ItemId, Lane, LivenessPage, Mode, Number, Policy, Settings, UserId};
 use daegi_store::{
     EndOutcome, Epoch, JoinOutcome, LiveState, MAX_USERS_PER_CALL, SharedStore, TicketState,
 };
@@ -38,7 +38,7 @@ async fn complete(store: &SharedStore, id: &ItemId, who: &UserId, number: Number
 async fn expire_all(store: &SharedStore, epoch: Epoch, id: &ItemId, now: u64) -> u32 {
     let mut expired = 0;
     loop {
-        let expiry = store.expire(epoch, id, now).await.unwrap();
+        let expiry = store.expire(epoch, id, Lane::STANDARD, now).await.unwrap();
         assert!(expiry.expired <= MAX_USERS_PER_CALL, "{expiry:?}");
         expired += expiry.expired;
         if !expiry.more {
@@ -134,7 +134,7 @@ async fn exactly_the_absent_users_miss_their_turn() {
         let (even, odd): (Vec<_>, Vec<_>) = present.partition(|index| index % 2 == 0);
         for (some, when) in [(even, later - 20_000), (odd, later)] {
             let pages = LivenessPage::of(some.into_iter().map(number));
-            store.mark_seen(&id, &pages, when).await.unwrap();
+            store.mark_seen(&id, Lane::STANDARD, &pages, when).await.unwrap();
         }
         let (mut admitted, mut missed) = (0, 0);
         loop {
@@ -178,7 +178,7 @@ async fn ends_of_tickets_that_were_never_admitted_are_deleted_earlier() {
             );
         }
         let states = async |at| {
-            store.expire(epoch, &concert, at).await.unwrap();
+            store.expire(epoch, &concert, Lane::STANDARD, at).await.unwrap();
             let tickets: Vec<_> = all.iter().cloned().zip(numbers.iter().copied()).collect();
             store.resolve(&tickets_of(&concert, &tickets), at).await.unwrap()
         };

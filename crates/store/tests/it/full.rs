@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use daegi_domain::{EndReason, ItemChange, LivenessPage, Number, Policy, StoreLimits, UserId};
+use daegi_domain::{
+    EndReason, ItemChange, Lane, LivenessPage, Number, Policy, StoreLimits, UserId,
+};
 use daegi_store::{
     AdminStore, AdmissionStore, CurrentLeader, EndOutcome, Epoch, ItemStore, JoinOutcome,
     JoinRefusal, Lease, LiveState, OutboxStore, RedisStore, ReplayStore, Store, TicketState,
@@ -107,13 +109,18 @@ async fn a_full_redis_refuses_only_new_tickets() {
     assert_eq!(done.unwrap(), EndOutcome::Ended);
     let left = store.leave(&ticket_of(&concert, &user("user-3"), fourth), START).await;
     assert_eq!(left.unwrap(), EndOutcome::Ended);
-    store.mark_seen(&concert, &LivenessPage::of([fourth.next()]), START).await.unwrap();
+    store
+        .mark_seen(&concert, Lane::STANDARD, &LivenessPage::of([fourth.next()]), START)
+        .await
+        .unwrap();
     let fifth = (user("user-4"), number(&store, "user-4").await);
     let state = store.resolve(&tickets_of(&concert, &[fifth]), START).await.unwrap();
     assert_eq!(state, [TicketState::Live(LiveState::Waiting { position: Some(1) })]);
     let later = START + 700_000;
-    assert_eq!(store.expire(epoch, &concert, later).await.unwrap().expired, 2);
-    assert!(store.sweep(epoch, &concert, Number(0), later).await.unwrap().abandoned > 0);
+    assert_eq!(store.expire(epoch, &concert, Lane::STANDARD, later).await.unwrap().expired, 2);
+    assert!(
+        store.sweep(epoch, &concert, Lane::STANDARD, Number(0), later).await.unwrap().abandoned > 0
+    );
 
     // Calls of operators and product services.
     let paused = store.set_paused(&concert, true, later).await.unwrap().unwrap();
@@ -248,7 +255,7 @@ async fn the_sweep_frees_a_full_redis_and_joins_work_again() {
     let later = START + 2_200_000;
     let (mut swept, mut cursor) = (0, Number(0));
     loop {
-        let sweep = store.sweep(epoch, &concert, cursor, later).await.unwrap();
+        let sweep = store.sweep(epoch, &concert, Lane::STANDARD, cursor, later).await.unwrap();
         (swept, cursor) = (swept + sweep.abandoned as usize, sweep.cursor);
         if cursor == Number(0) {
             break;
@@ -263,7 +270,7 @@ async fn the_sweep_frees_a_full_redis_and_joins_work_again() {
         }
     }
     let past_retention = later + daegi_store::WAITING_END_RETENTION_MS;
-    while store.expire(epoch, &concert, past_retention).await.unwrap().more {}
+    while store.expire(epoch, &concert, Lane::STANDARD, past_retention).await.unwrap().more {}
     let freed = full - used_memory(&store).await;
     assert!(freed > SPACE / 2, "{freed} of {SPACE} bytes for {joined} tickets");
     eventually(TTL, "joins work again", || async {

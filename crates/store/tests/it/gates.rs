@@ -1,7 +1,7 @@
 //! What stops admission and joins, on both stores: quota, full outbox, leave limit, reserved slots, absence.
 
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{EndReason, Guard, ItemId, LineState, Mode, Number, Policy, Settings};
+use daegi_domain::{EndReason, Guard, ItemId, Lane, LineState, Mode, Number, Policy, Settings};
 use daegi_store::{
     ChangeCursor, JoinOutcome, JoinRefusal, LEAVE_WINDOW_MS, LeaveLimit, LiveState, SharedStore,
     TicketState, partition_of,
@@ -102,7 +102,7 @@ async fn a_line_is_held_while_the_outbox_is_full_of_admissions() {
         store.join(&id, &users(3), &SETTINGS, START).await.unwrap();
         let state = async |now| {
             let cursor = ChangeCursor::default();
-            let line = store.snapshot(&id, cursor).await.unwrap().unwrap();
+            let line = store.snapshot(&id, Lane::STANDARD, cursor).await.unwrap().unwrap();
             line_state(&line.item, line.front_is_above_base(), &SETTINGS, now)
         };
         store.admit(epoch, &id, 1, 900, 1, START).await.unwrap();
@@ -172,7 +172,7 @@ async fn an_entry_given_back_keeps_its_slot_until_its_pass_expires() {
         store.join(&id, &[user("lee")], &SETTINGS, START + 6_000).await.unwrap();
         let admit = async |now| store.admit(epoch, &id, 1, 0, 100, now).await.unwrap().admitted;
         assert_eq!(admit(START + 59_999).await, 0, "{name}");
-        store.expire(epoch, &id, START + 60_000).await.unwrap();
+        store.expire(epoch, &id, Lane::STANDARD, START + 60_000).await.unwrap();
         assert_eq!(admit(START + 60_000).await, 1, "{name}: the pass has expired");
     }
 }
@@ -210,7 +210,9 @@ async fn absence_does_not_count_while_a_line_can_admit_no_ticket() {
         let (id, epoch) = open_concert(&store, Policy::default()).await;
         store.join(&id, &users(4), &SETTINGS, START).await.unwrap();
         let admit = async |quota, now| store.admit(epoch, &id, quota, 0, 100, now).await.unwrap();
-        let sweep = async |now| store.sweep(epoch, &id, Number(0), now).await.unwrap().abandoned;
+        let sweep = async |now| {
+            store.sweep(epoch, &id, Lane::STANDARD, Number(0), now).await.unwrap().abandoned
+        };
         store.set_paused(&id, true, START).await.unwrap();
         let resumed = START + 390_000;
         for now in [START + 1_000, resumed] {
@@ -237,7 +239,11 @@ async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
         assert_eq!(store.admit(epoch, &id, 1, 0, 100, missed).await.unwrap().missed, 1, "{name}");
         store.set_paused(&id, true, START).await.unwrap();
         let now = missed + 400_000;
-        assert_eq!(store.expire(epoch, &id, now).await.unwrap().abandoned, 0, "{name}");
+        assert_eq!(
+            store.expire(epoch, &id, Lane::STANDARD, now).await.unwrap().abandoned,
+            0,
+            "{name}"
+        );
         let state =
             store.resolve(&tickets_of(&id, &[(user("kim"), number)]), now).await.unwrap()[0];
         assert_eq!(state, TicketState::Live(LiveState::Waiting { position: Some(1) }), "{name}");

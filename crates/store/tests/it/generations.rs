@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, MAX_CLOCK_LAG_MS, Number, Policy, UserId};
+use daegi_domain::{EndReason, Lane, MAX_CLOCK_LAG_MS, Number, Policy, UserId};
 use daegi_store::{
     ChangeCursor, EndOutcome, EntryProof, JoinOutcome, MemoryStore, RECLAIM_WINDOW_MS, SharedStore,
     Store, TicketState,
@@ -111,7 +111,8 @@ async fn a_new_store_restores_no_ticket_of_an_earlier_one() {
         }
         assert_eq!(ticket_states(&*store, &new, LATER).await, [waiting(1)], "{name}");
         assert_eq!(recovering_until(&*store).await, 0, "{name}: the line stays open");
-        let line = store.snapshot(&id, ChangeCursor::default()).await.unwrap().unwrap();
+        let line =
+            store.snapshot(&id, Lane::STANDARD, ChangeCursor::default()).await.unwrap().unwrap();
         assert_eq!((line.waiting, line.item.hold_new_until), (1, 0), "{name}");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::Policy;
+use daegi_domain::{Lane, Policy};
 use daegi_store::{
     AdmissionStore, Error, ItemStore, Lease, RedisStore, SharedStore, Store, TicketStore,
 };
@@ -37,8 +37,16 @@ async fn a_stale_leader_cannot_admit() {
         let new = store.begin_term(0).await.unwrap();
         let refused = store.admit(old, &item("concert"), 5, 0, 100, START).await.unwrap_err();
         assert!(matches!(refused, Error::StaleEpoch(1)), "{name}: {refused}");
-        assert!(store.expire(old, &item("concert"), START).await.is_err(), "{name}");
-        assert!(store.sweep(old, &item("concert"), daegi_domain::Number(0), START).await.is_err());
+        assert!(
+            store.expire(old, &item("concert"), Lane::STANDARD, START).await.is_err(),
+            "{name}"
+        );
+        assert!(
+            store
+                .sweep(old, &item("concert"), Lane::STANDARD, daegi_domain::Number(0), START)
+                .await
+                .is_err()
+        );
         let admission = store.admit(new, &item("concert"), 5, 0, 100, START).await.unwrap();
         assert_eq!(admission.admitted, 5, "{name}: nothing had happened before");
     }
@@ -108,8 +116,13 @@ async fn an_epoch_is_never_issued_twice_even_if_the_counter_is_lost() {
     let epoch = stranger.begin_term(0).await.unwrap();
     assert_eq!(epoch.0, 9);
     stranger.put_item(&change("concert", Policy::default()), START).await.unwrap();
-    stranger.expire(epoch, &item("concert"), START).await.expect("it leads");
-    assert!(leader.expire(daegi_store::Epoch(7), &item("concert"), START).await.is_err());
+    stranger.expire(epoch, &item("concert"), Lane::STANDARD, START).await.expect("it leads");
+    assert!(
+        leader
+            .expire(daegi_store::Epoch(7), &item("concert"), Lane::STANDARD, START)
+            .await
+            .is_err()
+    );
 }
 
 /// A renewal without a reply is repeated as long as the lease lasts.

@@ -99,9 +99,12 @@ async fn write_case(server: &Redis, case: &Json) {
 async fn call(server: &Redis, name: &str, args: &[String]) -> Value {
     let script = Script::new(&daegi_store::script_text(name).unwrap());
     let mut invocation = script.prepare_invoke();
-    for index in 1..=24 {
+    // The hash of the standard lane's line is that of the item.
+    for index in (1..=21).chain([1]).chain(23..=26) {
         invocation.key(key(index));
     }
+    // The standard lane of an item without other lanes.
+    invocation.arg("0").arg("0");
     for arg in args {
         invocation.arg(arg);
     }
@@ -110,9 +113,9 @@ async fn call(server: &Redis, name: &str, args: &[String]) -> Value {
 
 /// Joins a new user; returns the tag of the reply.
 async fn join(server: &Redis) -> String {
-    let args = [&NOW.to_string(), "10", "45000", "", "1000", "0", "600000", "new"];
+    let args = [&NOW.to_string(), "10", "45000", "", "1000", "0", "600000", "", "new"];
     let reply = call(server, "join", &args.map(str::to_owned)).await;
-    let reply: Vec<(String, u64, u64, u64, u64)> = redis::from_redis_value(reply).unwrap();
+    let reply: Vec<(String, u64, u64, u64, u64, u64)> = redis::from_redis_value(reply).unwrap();
     reply[0].0.clone()
 }
 

@@ -14,6 +14,8 @@ mod history;
 
 use std::time::{Duration, Instant};
 
+use daegi_domain::Lane;
+
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use tokio::runtime::Runtime;
 
@@ -158,7 +160,7 @@ async fn redis_agrees_on_lines_longer_than_a_batch() {
     history.push(Op::MarkAll { item: 0, every: 3 });
     for _ in 0..4 {
         history.push(Op::Advance { ms: 120_000 });
-        history.push(Op::Sweep { item: 0, stale: false });
+        history.push(Op::Sweep { item: 0, lane: Lane::STANDARD, stale: false });
         history.push(Op::Admit {
             item: 0,
             quota: 600,
@@ -166,9 +168,9 @@ async fn redis_agrees_on_lines_longer_than_a_batch() {
             outbox_max: 1_000_000,
             stale: false,
         });
-        history.push(Op::Expire { item: 0, stale: false });
-        history.push(Op::Expire { item: 0, stale: false });
-        history.push(Op::Snapshot { item: 0 });
+        history.push(Op::Expire { item: 0, lane: Lane::STANDARD, stale: false });
+        history.push(Op::Expire { item: 0, lane: Lane::STANDARD, stale: false });
+        history.push(Op::Snapshot { item: 0, lane: Lane::STANDARD });
     }
     for (step, op) in history.iter().enumerate() {
         harness

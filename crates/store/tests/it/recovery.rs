@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, ItemId, Number, Policy, RECOVERY_HOLD_MS, TicketEvent, UserId};
+use daegi_domain::{
+    EndReason, ItemId, Lane, Number, Policy, RECOVERY_HOLD_MS, TicketEvent, UserId,
+};
 use daegi_store::{
     ChangeCursor, EndOutcome, EntryProof, Epoch, JoinOutcome, LiveState, MemoryStore,
     RECLAIM_WINDOW_MS, ReplayState, SharedStore, StoreImage, TicketState,
@@ -136,7 +138,11 @@ async fn after_a_complete_loss_reclaimed_tickets_keep_their_order_ahead_of_new_o
             assert_eq!(state, [waiting(position)], "{name}: {index}");
         }
         assert_eq!(lossy.ticket_states(&new, later).await, [waiting(5)], "{name}");
-        let line = lossy.store.snapshot(&concert(), ChangeCursor::default()).await.unwrap();
+        let line = lossy
+            .store
+            .snapshot(&concert(), Lane::STANDARD, ChangeCursor::default())
+            .await
+            .unwrap();
         let line = line.unwrap();
         assert_eq!((line.waiting, line.front), (5, old[0].1.rank()), "{name}");
         assert_eq!(line.item.recovering_until, later + RECOVERY_HOLD_MS, "{name}");
@@ -321,7 +327,7 @@ async fn a_loss_while_a_line_recovers_renews_the_hold() {
         lossy.fail_over().await;
         // The leader detects another server; users whose reclaim the replica did not receive may poll later.
         let noticed = START + RECOVERY_HOLD_MS - 1;
-        lossy.store.expire(epoch, &concert(), noticed).await.unwrap();
+        lossy.store.expire(epoch, &concert(), Lane::STANDARD, noticed).await.unwrap();
         assert_eq!(lossy.admit(epoch, 9, noticed + 1).await, 0, "{name}: held again");
         assert_eq!(lossy.ticket_states(&old[1..2], noticed + 2).await, [waiting(1)], "{name}");
         assert_eq!(lossy.admit(epoch, 9, noticed + RECOVERY_HOLD_MS).await, 2, "{name}");

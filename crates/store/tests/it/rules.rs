@@ -1,7 +1,7 @@
 //! The rules of a line, one test each, on both stores.
 
 use daegi_domain::{
-    EndReason, ItemId, LivenessPage, Mode, Number, OnRejoin, Policy, TicketEvent, UserId,
+    EndReason, ItemId, Lane, LivenessPage, Mode, Number, OnRejoin, Policy, TicketEvent, UserId,
 };
 use daegi_store::{
     ENDED_RETENTION_MS, EndOutcome, JoinOutcome, JoinRefusal, LiveState, MAX_USERS_PER_CALL,
@@ -110,7 +110,7 @@ async fn a_user_who_returns_in_time_after_a_missed_turn_is_admitted_first() {
         let away = join(&store, &id, &user("away"), START).await.0;
         let here = join(&store, &id, &user("here"), START).await.0;
         let later = START + 100_000;
-        store.mark_seen(&id, &LivenessPage::of([here]), later).await.unwrap();
+        store.mark_seen(&id, Lane::STANDARD, &LivenessPage::of([here]), later).await.unwrap();
         let admission = store.admit(epoch, &id, 1, 0, 100, later).await.unwrap();
         assert_eq!((admission.admitted, admission.missed), (1, 1), "{name}");
         let third = join(&store, &id, &user("third"), later).await;
@@ -137,10 +137,14 @@ async fn a_user_who_stays_absent_is_abandoned_with_one_event() {
         let later = START + 100_000;
         assert_eq!(store.admit(epoch, &id, 1, 0, 100, later).await.unwrap().missed, 1, "{name}");
         let end = later + 300_000;
-        assert_eq!(store.expire(epoch, &id, end).await.unwrap().abandoned, 1, "{name}");
+        assert_eq!(
+            store.expire(epoch, &id, Lane::STANDARD, end).await.unwrap().abandoned,
+            1,
+            "{name}"
+        );
         let ended = TicketState::Ended(EndReason::Abandoned);
         assert_eq!(ticket_state(&store, &id, &user("away"), away, end).await, ended, "{name}");
-        assert!(!store.expire(epoch, &id, end).await.unwrap().active, "{name}");
+        assert!(!store.expire(epoch, &id, Lane::STANDARD, end).await.unwrap().active, "{name}");
         assert!(store.active_lines().await.unwrap().is_empty(), "{name}");
         assert_eq!(events(&store).await.len(), 1, "{name}");
     }
@@ -156,11 +160,12 @@ async fn the_sweep_ends_absent_tickets_in_the_middle_of_a_line() {
         let base = Number::base_at(START).0;
         let later = START + 400_000;
         let seen = [1, 4, 10].map(|index| Number(base + index));
-        store.mark_seen(&id, &LivenessPage::of(seen), later).await.unwrap();
-        let sweep = store.sweep(epoch, &id, Number(0), later).await.unwrap();
+        store.mark_seen(&id, Lane::STANDARD, &LivenessPage::of(seen), later).await.unwrap();
+        let sweep = store.sweep(epoch, &id, Lane::STANDARD, Number(0), later).await.unwrap();
         assert_eq!((sweep.abandoned, sweep.cursor), (7, Number(0)), "{name}");
         assert_eq!(join(&store, &id, &all[9], later).await.1, 3, "{name}");
-        let snapshot = store.snapshot(&id, Default::default()).await.unwrap().unwrap();
+        let snapshot =
+            store.snapshot(&id, Lane::STANDARD, Default::default()).await.unwrap().unwrap();
         assert_eq!((snapshot.waiting, snapshot.departed.len()), (3, 7), "{name}");
     }
 }
@@ -180,7 +185,11 @@ async fn an_expired_entry_frees_its_slot_with_an_event() {
             0,
             "{name}"
         );
-        assert_eq!(store.expire(epoch, &id, end).await.unwrap().expired, 1, "{name}");
+        assert_eq!(
+            store.expire(epoch, &id, Lane::STANDARD, end).await.unwrap().expired,
+            1,
+            "{name}"
+        );
         assert_eq!(store.admit(epoch, &id, 9, 0, 100, end).await.unwrap().admitted, 1, "{name}");
         let events: Vec<_> =
             events(&store).await.into_iter().map(|event| event.number().0).collect();
@@ -383,9 +392,12 @@ async fn ends_past_their_retention_are_deleted_in_batches() {
             );
         }
         let old = START + ENDED_RETENTION_MS;
-        assert!(!store.expire(epoch, &id, old - 1).await.unwrap().more, "{name}");
-        assert!(store.expire(epoch, &id, old).await.unwrap().more, "{name}: one is left");
-        assert!(!store.expire(epoch, &id, old).await.unwrap().more, "{name}");
+        assert!(!store.expire(epoch, &id, Lane::STANDARD, old - 1).await.unwrap().more, "{name}");
+        assert!(
+            store.expire(epoch, &id, Lane::STANDARD, old).await.unwrap().more,
+            "{name}: one is left"
+        );
+        assert!(!store.expire(epoch, &id, Lane::STANDARD, old).await.unwrap().more, "{name}");
     }
 }
 

@@ -61,8 +61,9 @@ impl Topology {
     pub(crate) async fn fail_over(&self) {
         let Self::One(redis) = self else { return };
         let by_another = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
-            for _, key in ipairs(redis.call('KEYS', '*:item')) do \
-            redis.call('HSET', key, 'run', 'another') end \
+            for _, pattern in ipairs({'*:item', '*:lane-*:line'}) do \
+            for _, key in ipairs(redis.call('KEYS', pattern)) do \
+            redis.call('HSET', key, 'run', 'another') end end \
             for _, key in ipairs(redis.call('KEYS', '*:catalogues')) do \
             for _, log in ipairs(redis.call('HKEYS', key)) do \
             redis.call('HSET', key, log, 'read:another') end end";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::{
+use daegi_domain::{Lane, 
     Item, ItemChange, ItemId, ItemName, LivenessPage, Number, Policy, Settings, Ticket,
     TicketEvent, TicketKeys, UserId,
 };
@@ -105,7 +105,7 @@ impl SchedulerHarness {
     pub(crate) async fn see(&self, id: &str, numbers: impl IntoIterator<Item = Number>) {
         let pages = LivenessPage::of(numbers);
         let now = self.clock.now_ms();
-        self.store.mark_seen(&item(id), &pages, now).await.unwrap();
+        self.store.mark_seen(&item(id), Lane::STANDARD, &pages, now).await.unwrap();
     }
 
     pub(crate) async fn tick(&mut self) -> TickReport {

@@ -1,7 +1,7 @@
 //! A line filled with waiting users.
 
 use anyhow::{Context, ensure};
-use daegi_domain::{
+use daegi_domain::{Lane, 
     ItemChange, ItemId, ItemName, LivenessPage, Millis, Number, Policy, Ticket, TicketKeys, UserId,
 };
 use daegi_store::{ItemStore, JoinOutcome, PolicyUpdateOutcome, RedisStore, TicketStore};
@@ -57,7 +57,7 @@ impl Line {
     /// Marks all users as seen at this time.
     pub(super) async fn mark_all_seen(&self, store: &RedisStore, at: Millis) -> anyhow::Result<()> {
         let pages = LivenessPage::of(self.tickets.iter().map(|ticket| ticket.number));
-        Ok(store.mark_seen(&self.item, &pages, at).await?)
+        Ok(store.mark_seen(&self.item, Lane::STANDARD, &pages, at).await?)
     }
 
     /// The poll paths of at most `count` users, spread over the whole line.

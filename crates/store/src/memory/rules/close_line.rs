@@ -9,10 +9,11 @@ pub(in crate::memory) fn close_line(
     now: Millis,
     events: &mut PendingEvents,
 ) -> bool {
-    if line.removed || !line.item.is_close_due(now) {
+    if line.shared.removed || !line.shared.item.is_close_due(now) {
         return false;
     }
-    line.item.closed_at = line.item.policy.opening.as_ref().and_then(|opening| opening.closes_at);
+    line.shared.item.closed_at =
+        line.shared.item.policy.opening.as_ref().and_then(|opening| opening.closes_at);
     events.line = Some(LineEvent::Closed { at: now });
     true
 }

@@ -38,7 +38,9 @@ impl TicketEnd<'_> {
         let entry = self.line.entered.get_number(user, number);
         if self.end_entry(EndReason::Left).is_ended() {
             // An offline guard accepts the pass until it expires, so the slot stays in use.
-            if let Some(entry) = entry.filter(|_| self.line.item.policy.guard == Guard::Offline) {
+            if let Some(entry) =
+                entry.filter(|_| self.line.shared.item.policy.guard == Guard::Offline)
+            {
                 self.line.leftover.insert(number, entry.expires_at);
             }
             return EndOutcome::Ended;

@@ -12,12 +12,12 @@ pub(in crate::memory) fn expire(
     now: Millis,
     events: &mut PendingEvents,
 ) -> Expiry {
-    if !line.removed {
+    if !line.shared.removed {
         line.detect_data_loss(store, now);
     }
     let due = line.entered.due(now, MAX_USERS_PER_CALL);
     let expired = due.entries.len() as u32;
-    let missed = match line.absence_counts(line.item.policy.missed_keep_seconds, now) {
+    let missed = match line.absence_counts(line.shared.item.policy.missed_keep_seconds, now) {
         true => line.missed.due(now, MAX_USERS_PER_CALL - expired),
         false => Vec::new(),
     };
@@ -34,7 +34,7 @@ pub(in crate::memory) fn expire(
     let more = due.more
         || expired + abandoned == MAX_USERS_PER_CALL
         || pruned == MAX_USERS_PER_CALL as usize;
-    let active = line.is_active();
     let front_is_above_base = line.front() > line.base.rank();
-    Expiry { expired, abandoned, more, active, front_is_above_base }
+    // The caller decides whether the item is active, because that depends on all lanes.
+    Expiry { expired, abandoned, more, active: true, front_is_above_base }
 }

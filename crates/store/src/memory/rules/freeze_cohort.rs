@@ -5,11 +5,11 @@ use crate::memory::line::Line;
 
 /// Fixes the cohort of a line whose draw is due: all numbers from the lowest waiting one to the tail.
 pub(in crate::memory) fn freeze_cohort(line: &mut Line, now: Millis) -> Option<CohortRange> {
-    if line.removed || !line.item.is_opening_due(now) {
+    if line.shared.removed || !line.shared.item.is_opening_due(now) {
         return None;
     }
     let tail = line.tail;
-    if let Some(frozen) = line.item.draw.as_ref()?.cohort {
+    if let Some(frozen) = line.shared.item.draw.as_ref()?.cohort {
         return Some(frozen);
     }
     let first = line.waiting.first_number_from(Number(0)).unwrap_or(tail.next());
@@ -20,6 +20,6 @@ pub(in crate::memory) fn freeze_cohort(line: &mut Line, now: Millis) -> Option<C
     if cohort.size > 0 && first <= line.base && line.base < tail {
         line.move_base(tail);
     }
-    line.item.draw.as_mut()?.cohort = Some(cohort);
+    line.shared.item.draw.as_mut()?.cohort = Some(cohort);
     Some(cohort)
 }

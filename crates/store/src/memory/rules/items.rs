@@ -4,32 +4,31 @@ use daegi_domain::{
     Item, ItemChange, ItemId, ItemUpdate, ItemUpdateKind, LogPosition, Millis, Policy,
 };
 
-use crate::memory::line::Line;
+use crate::memory::item_lines::ItemLines;
 use crate::types::{ItemUpdateOutcome, PutOutcome};
 
 pub(in crate::memory) fn put(
-    lines: &mut BTreeMap<ItemId, Line>,
+    items: &mut BTreeMap<ItemId, ItemLines>,
     change: &ItemChange,
     run_id: u64,
     now: Millis,
 ) -> PutOutcome {
-    let Some(line) = lines.get_mut(&change.id) else {
-        let line = Line::new(created(change, now), run_id, now);
-        let item = line.item.clone();
-        lines.insert(change.id.clone(), line);
+    let Some(ItemLines { standard: line, .. }) = items.get_mut(&change.id) else {
+        let item = created(change, now);
+        items.insert(change.id.clone(), ItemLines::new(item.clone(), run_id, now));
         return PutOutcome::Created(item);
     };
-    if change.version.is_some_and(|version| version <= line.item.version) {
+    if change.version.is_some_and(|version| version <= line.shared.item.version) {
         return PutOutcome::Stale;
     }
-    if line.removed {
-        let old = std::mem::replace(&mut line.item, created(change, now));
-        line.item.version = change.version.unwrap_or(old.version);
-        line.item.revision = old.revision;
+    if line.shared.removed {
+        let old = std::mem::replace(&mut line.shared.item, created(change, now));
+        line.shared.item.version = change.version.unwrap_or(old.version);
+        line.shared.item.revision = old.revision;
         line.reopen(run_id, now);
         return PutOutcome::Created(line.bump_revision(now));
     }
-    let item = &mut line.item;
+    let item = &mut line.shared.item;
     item.name = change.name.clone();
     item.stock = change.stock;
     item.enabled = change.enabled;
@@ -42,61 +41,62 @@ pub(in crate::memory) fn put(
 }
 
 pub(in crate::memory) fn apply(
-    lines: &mut BTreeMap<ItemId, Line>,
+    items: &mut BTreeMap<ItemId, ItemLines>,
     update: &ItemUpdate,
     run_id: u64,
     now: Millis,
 ) -> ItemUpdateOutcome {
     let outcome = match &update.kind {
-        ItemUpdateKind::Upsert(change) => match put(lines, change, run_id, now) {
+        ItemUpdateKind::Upsert(change) => match put(items, change, run_id, now) {
             PutOutcome::Created(_) => ItemUpdateOutcome::Created,
             PutOutcome::Updated(_) => ItemUpdateOutcome::Updated,
             PutOutcome::Stale => ItemUpdateOutcome::Stale,
         },
         ItemUpdateKind::Remove { id, version } => {
-            remove_update(lines, id, *version, update.position, now)
+            remove_update(items, id, *version, update.position, now)
         }
     };
-    if let (true, Some(line)) = (outcome != ItemUpdateOutcome::Stale, lines.get_mut(update.item()))
+    if let (true, Some(lines)) = (outcome != ItemUpdateOutcome::Stale, items.get_mut(update.item()))
     {
-        line.last_update = Some(update.position);
+        lines.standard.shared.last_update = Some(update.position);
     }
     outcome
 }
 
 fn remove_update(
-    lines: &mut BTreeMap<ItemId, Line>,
+    items: &mut BTreeMap<ItemId, ItemLines>,
     id: &ItemId,
     version: Option<u64>,
     position: LogPosition,
     now: Millis,
 ) -> ItemUpdateOutcome {
-    let Some(line) = lines.get_mut(id) else {
+    let Some(lines) = items.get_mut(id) else {
         // Keep the version although there is no item, because an older event that creates it may
         // arrive later.
         if let Some(version) = version {
-            lines.insert(id.clone(), tombstone(id, version, now));
+            items.insert(id.clone(), tombstone(id, version, now));
         }
         return ItemUpdateOutcome::NotFound;
     };
+    let line = &mut lines.standard;
     let stale = match version {
-        Some(version) => version <= line.item.version,
-        None => line.last_update.is_some_and(|last| position.is_not_after(last)),
+        Some(version) => version <= line.shared.item.version,
+        None => line.shared.last_update.is_some_and(|last| position.is_not_after(last)),
     };
     if stale {
         return ItemUpdateOutcome::Stale;
     }
-    line.item.version = version.unwrap_or(line.item.version);
-    if remove(line) { ItemUpdateOutcome::Removed } else { ItemUpdateOutcome::NotFound }
+    line.shared.item.version = version.unwrap_or(line.shared.item.version);
+    if remove(lines) { ItemUpdateOutcome::Removed } else { ItemUpdateOutcome::NotFound }
 }
 
 /// Removes the item; returns false if it was removed before.
-pub(in crate::memory) fn remove(line: &mut Line) -> bool {
-    if line.removed {
+pub(in crate::memory) fn remove(lines: &mut ItemLines) -> bool {
+    let removed = &mut lines.standard.shared.removed;
+    if std::mem::replace(removed, true) {
         return false;
     }
-    line.removed = true;
-    line.restart();
+    lines.restart();
     true
 }
 
@@ -111,12 +111,12 @@ fn created(change: &ItemChange, now: Millis) -> Item {
     }
 }
 
-fn tombstone(id: &ItemId, version: u64, now: Millis) -> Line {
+fn tombstone(id: &ItemId, version: u64, now: Millis) -> ItemLines {
     #[expect(clippy::expect_used, reason = "the constant is a valid name")]
     let name = daegi_domain::ItemName::parse("removed").expect("a valid name");
     let item = Item { enabled: false, version, revision: 0, ..Item::new(id.clone(), name, 0) };
     // The run id 0 is a placeholder: the line issues no number before it is opened again.
-    let mut line = Line::new(item, 0, now);
-    line.removed = true;
-    line
+    let mut lines = ItemLines::new(item, 0, now);
+    lines.standard.shared.removed = true;
+    lines
 }

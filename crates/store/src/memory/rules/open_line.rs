@@ -12,21 +12,21 @@ pub(in crate::memory) fn open_line(
     now: Millis,
     events: &mut PendingEvents,
 ) -> bool {
-    let needs_draw = line.item.draw.is_some();
-    let is_frozen = line.item.draw.as_ref().is_some_and(|draw| draw.cohort.is_some());
+    let needs_draw = line.shared.item.draw.is_some();
+    let is_frozen = line.shared.item.draw.as_ref().is_some_and(|draw| draw.cohort.is_some());
     let is_decided = !needs_draw || (is_frozen && drawn.is_some());
-    if line.removed || !line.item.is_opening_due(now) || !is_decided {
+    if line.shared.removed || !line.shared.item.is_opening_due(now) || !is_decided {
         return false;
     }
-    if let Some(draw) = &mut line.item.draw {
+    if let Some(draw) = &mut line.shared.item.draw {
         draw.drawn = drawn;
     }
-    if let Some((cohort, drawn)) = line.item.drawn_cohort() {
+    if let Some((cohort, drawn)) = line.shared.item.drawn_cohort() {
         line.draw(Cohort::new(cohort.first, cohort.size, drawn.seed));
     }
-    line.item.opened_at = Some(now);
+    line.shared.item.opened_at = Some(now);
     line.bump_revision(now);
-    events.line = Some(LineEvent::Opened { at: now, draw: line.item.draw.clone() });
+    events.line = Some(LineEvent::Opened { at: now, draw: line.shared.item.draw.clone() });
     true
 }
 
@@ -45,7 +45,8 @@ impl Line {
 
     /// Forgets the former opening of an empty line.
     pub(in crate::memory) fn clear_opening(&mut self) {
-        (self.item.opened_at, self.item.closed_at, self.item.draw) = (None, None, None);
+        (self.shared.item.opened_at, self.shared.item.closed_at, self.shared.item.draw) =
+            (None, None, None);
         (self.served_ranks, self.waiting, self.reclaimed) =
             (0, RankQueue::default(), Reclaimed::default());
         self.departed.prune_below(self.tail.next().rank());

@@ -30,10 +30,12 @@ impl Line {
     }
 
     /// Returns whether the line still reclaims lost numbers. A loss of the partition may be declared
-    /// at any time, but it does not reopen a range whose first ends may be deleted.
+    /// at any time, but it does not reopen a range whose first ends may be deleted. A lane that the policy
+    /// does not have serves none.
     fn in_reclaim_window(&self, store: StoreIdentity, now: Millis) -> bool {
+        let has_lane = self.lane.index() <= self.shared.item.policy.lanes.len();
         let ends_complete = self.lost_range_used_at.is_none_or(|at| now < at + RECLAIM_WINDOW_MS);
-        now < self.reclaim_until.max(store.loss_until) && ends_complete
+        has_lane && now < self.reclaim_until.max(store.loss_until) && ends_complete
     }
 
     /// Records when the first number of the lost range may have got an end.
@@ -105,14 +107,15 @@ impl Line {
         }
         // Reclaimed tickets may be lost again: restart a running recovery hold with its full
         // duration.
-        let is_recovering = self.item.recovering_until > now;
-        self.item.recovering_until = if is_recovering { now + store.recovery_hold } else { 0 };
+        let is_recovering = self.shared.item.recovering_until > now;
+        self.shared.item.recovering_until =
+            if is_recovering { now + store.recovery_hold } else { 0 };
         let above = Number(self.tail.max(issued).0 + LOSS_GAP);
         // A gap in the numbers of a cohort takes time to draw, so that it is small in the lobby.
-        let is_lobby = self.item.phase(now) == Phase::Lobby;
+        let is_lobby = self.shared.item.phase(now) == Phase::Lobby;
         self.move_base(if is_lobby { above } else { Number::base_at(now).max(above) });
         self.lost_to = self.base;
-        self.item.hold_new_until = now + store.recovery_hold;
+        self.shared.item.hold_new_until = now + store.recovery_hold;
         self.run_id = store.run_id;
     }
 
@@ -120,7 +123,7 @@ impl Line {
     /// number encodes its time of issue. No number is lost: the lost range stays as it is. A lobby that has
     /// tickets keeps its counter, because the numbers of a cohort have no gap.
     pub(super) fn follow_clock(&mut self, now: Millis) {
-        if self.item.phase(now) == Phase::Lobby && self.in_line() > 0 {
+        if self.shared.item.phase(now) == Phase::Lobby && self.in_line() > 0 {
             return;
         }
         let base = Number::base_at(now);
@@ -174,8 +177,8 @@ impl Line {
     /// Starts the recovery hold, during which the line admits no ticket, unless it was started
     /// before.
     fn start_recovery_hold(&mut self, store: StoreIdentity, now: Millis) {
-        if self.item.recovering_until == 0 {
-            self.item.recovering_until = now + store.recovery_hold;
+        if self.shared.item.recovering_until == 0 {
+            self.shared.item.recovering_until = now + store.recovery_hold;
         }
     }
 }
@@ -204,7 +207,8 @@ pub(super) fn resolve_unknown(
         return TicketState::Restarted;
     }
     let waiting = line.waiting.number_of(user);
-    if line.has_served_ticket(user) || waiting.is_some_and(|other| other < number) {
+    let is_elsewhere = line.shared.live_elsewhere.contains(user);
+    if is_elsewhere || line.has_served_ticket(user) || waiting.is_some_and(|other| other < number) {
         return TicketState::Ended(EndReason::Replaced);
     }
     if let Some(newer) = waiting {
@@ -236,10 +240,10 @@ pub(super) fn end_unrecorded(
     now: Millis,
     events: &mut PendingEvents,
 ) -> EndOutcome {
-    if !line.removed && number > line.tail && line.has_evidence(store, now) {
+    if !line.shared.removed && number > line.tail && line.has_evidence(store, now) {
         line.advance_past_lost(number, store, now);
     }
-    if line.removed || !line.is_reclaimable(user, number, store, now) {
+    if line.shared.removed || !line.is_reclaimable(user, number, store, now) {
         return EndOutcome::AlreadyEnded;
     }
     line.use_lost_range(now);

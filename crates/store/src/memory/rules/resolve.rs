@@ -19,7 +19,7 @@ pub(in crate::memory) fn resolve(
             false => TicketState::Ended(EndReason::Expired),
         };
     }
-    if line.removed {
+    if line.shared.removed {
         return TicketState::ItemRemoved;
     }
     if number < line.valid_from {

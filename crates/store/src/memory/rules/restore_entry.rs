@@ -16,14 +16,15 @@ pub(in crate::memory) fn restore_entry(
 ) -> TicketState {
     let EntryProof { ticket, at, expires_at } = entry;
     let (user, number) = (&ticket.user, ticket.number);
-    if line.entered.get(user).is_some() || line.removed || number < line.valid_from {
+    if line.entered.get(user).is_some() || line.shared.removed || number < line.valid_from {
         return resolve(line, ticket, store, now, events);
     }
     if number > line.tail && line.has_evidence(store, now) {
         line.advance_past_lost(number, store, now);
     }
     if !line.remove_from_line(user, number) {
-        if !line.is_reclaimable(user, number, store, now) {
+        let is_elsewhere = line.shared.live_elsewhere.contains(user);
+        if is_elsewhere || !line.is_reclaimable(user, number, store, now) {
             return resolve(line, ticket, store, now, events);
         }
         line.use_lost_range(now);

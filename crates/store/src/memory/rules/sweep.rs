@@ -13,10 +13,10 @@ pub(in crate::memory) fn sweep(
     events: &mut PendingEvents,
 ) -> Sweep {
     let finished = |abandoned| Sweep { abandoned, cursor: Number(0) };
-    let Some(limit) = line.item.policy.absence_limit_seconds() else {
+    let Some(limit) = line.shared.item.policy.absence_limit_seconds() else {
         return finished(0);
     };
-    let stopped = line.is_stopped(settings, now) || line.item.held_until > now;
+    let stopped = line.is_stopped(settings, now) || line.shared.item.held_until > now;
     if stopped || !line.absence_counts(limit, now) {
         return finished(0);
     }

@@ -28,15 +28,22 @@ pub(in crate::redis) enum AdmitReply {
         /// Whether more ranks could be served than the caller passed.
         needs_ranks: bool,
     },
+    /// It changed nothing, because it needs the keys of this many lanes.
+    OtherLanes(usize),
     /// It changed nothing, because it needs other ranks of this cohort: those after `served_ranks`.
     OtherRanks { cohort: Cohort, served_ranks: u64 },
 }
 
 pub(in crate::redis) fn admission(reply: Value) -> Result<Windowed<AdmitReply>> {
-    if let Value::Array(values) = &reply
-        && let Some(Value::BulkString(tag)) = values.first()
-        && tag == b"ranks"
-    {
+    let tag = match &reply {
+        Value::Array(values) => values.first(),
+        _ => None,
+    };
+    if matches!(tag, Some(Value::BulkString(tag)) if tag == b"lanes") {
+        let (_, lanes): (String, usize) = decode(reply)?;
+        return Ok(Windowed::Done(AdmitReply::OtherLanes(lanes)));
+    }
+    if matches!(tag, Some(Value::BulkString(tag)) if tag == b"ranks") {
         let (_, first, size, served_ranks, seed): (String, u64, u64, u64, String) = decode(reply)?;
         let cohort = Cohort::new(Number(first), size, item_hash::bytes_32(&seed)?);
         return Ok(Windowed::Done(AdmitReply::OtherRanks { cohort, served_ranks }));
@@ -67,9 +74,10 @@ pub(in crate::redis) fn sweep(reply: Value) -> Result<Windowed<Sweep>> {
     })
 }
 
-type ExpiryReply = (u32, u32, bool, bool, bool);
+type ExpiryReply = (u32, u32, bool, bool, bool, usize);
 
-pub(in crate::redis) fn expiry(reply: ExpiryReply) -> Expiry {
-    let (expired, abandoned, more, active, front_is_above_base) = reply;
-    Expiry { expired, abandoned, more, active, front_is_above_base }
+/// Reads an expiry, and how many lanes the item has.
+pub(in crate::redis) fn expiry(reply: ExpiryReply) -> (Expiry, usize) {
+    let (expired, abandoned, more, active, front_is_above_base, lanes) = reply;
+    (Expiry { expired, abandoned, more, active, front_is_above_base }, lanes)
 }

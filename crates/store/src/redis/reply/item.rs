@@ -31,6 +31,7 @@ pub(in crate::redis) fn policy_update(
         (tag, Some(item)) if tag == "changed" => Ok(PolicyUpdateOutcome::Changed(item.into())),
         (tag, None) if tag == "conflict" => Ok(PolicyUpdateOutcome::Conflict),
         (tag, None) if tag == "notempty" => Ok(PolicyUpdateOutcome::LineNotEmpty),
+        (tag, None) if tag == "lanenotempty" => Ok(PolicyUpdateOutcome::LaneNotEmpty),
         (tag, None) if tag == "notfound" => Ok(PolicyUpdateOutcome::NotFound),
         (tag, _) => Err(unexpected("set_policy", &tag)),
     }

@@ -1,6 +1,6 @@
 use ::redis::{FromRedisValue, Value, from_redis_value};
 use daegi_domain::rate::Moves;
-use daegi_domain::{ItemId, Number, Rank, Rate};
+use daegi_domain::{ItemId, Lane, Number, Rank, Rate};
 
 use super::{decode, unexpected};
 use crate::Result;
@@ -15,6 +15,8 @@ type Changes = (Vec<String>, u64, bool);
 /// that the Redis library can read.
 struct SnapshotReply {
     hash: Hash,
+    /// The hash of the line; empty for the standard lane, whose line is part of the item's hash.
+    line: Hash,
     fronts: Fronts,
     sizes: Sizes,
     rate: Vec<(u64, u32)>,
@@ -23,28 +25,37 @@ struct SnapshotReply {
 
 impl FromRedisValue for SnapshotReply {
     fn from_redis_value(value: Value) -> std::result::Result<Self, ::redis::ParsingError> {
-        let (hash, front, frontier, waiting, returning, entered, rate, changes, read, more) =
+        let (hash, line, front, frontier, waiting, returning, entered, rate, changes, read, more) =
             from_redis_value(value)?;
         let (fronts, sizes) = ((front, frontier), (waiting, returning, entered));
-        Ok(Self { hash, fronts, sizes, rate, changes: (changes, read, more) })
+        Ok(Self { hash, line, fronts, sizes, rate, changes: (changes, read, more) })
     }
 }
 
-pub(in crate::redis) fn snapshot(id: &ItemId, reply: Value) -> Result<Option<LineSnapshot>> {
+pub(in crate::redis) fn snapshot(
+    id: &ItemId,
+    lane: Lane,
+    reply: Value,
+) -> Result<Option<LineSnapshot>> {
     if matches!(&reply, Value::Array(parts) if parts.is_empty()) {
         return Ok(None);
     }
-    let SnapshotReply { hash, fronts, sizes, rate, changes } = decode(reply)?;
-    let base: u64 = item_hash::number(&hash, "base")?;
+    let SnapshotReply { hash, line, fronts, sizes, rate, changes } = decode(reply)?;
+    if !lane.is_standard() && line.is_empty() {
+        return Ok(item_hash::item(id, hash)?.map(|item| LineSnapshot::empty(item, lane)));
+    }
+    let counters = if lane.is_standard() { &hash } else { &line };
+    let base: u64 = item_hash::number(counters, "base")?;
     let (valid_from, tail) =
-        (item_hash::number(&hash, "validFrom")?, item_hash::number(&hash, "tail")?);
-    let ended = item_hash::maybe(&hash, "ended")?.unwrap_or(0);
-    let moves = hash.get("moves").and_then(|moves| Moves::parse(moves));
+        (item_hash::number(counters, "validFrom")?, item_hash::number(counters, "tail")?);
+    let ended = item_hash::maybe(counters, "ended")?.unwrap_or(0);
+    let moves = counters.get("moves").and_then(|moves| Moves::parse(moves));
     let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
     let (changes, read, more) = changes;
     let (departed, reclaimed) = read_changes(&changes)?;
     Ok(item_hash::item(id, hash)?.map(|item| LineSnapshot {
         item,
+        lane,
         base: Number(base),
         valid_from: Number(valid_from),
         front: Rank(front),
@@ -78,23 +89,27 @@ fn read_changes(changes: &[String]) -> Result<(Vec<Number>, Ranges)> {
     Ok((departed, reclaimed))
 }
 
-pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<LineCounts> {
+/// Reads the counts of one lane, and how many lanes the item has.
+pub(in crate::redis) fn counts(id: &ItemId, counts: Vec<u64>) -> Option<(LineCounts, usize)> {
     let [waiting, returning, missed, entered, base, front, tail, ref totals @ ..] = counts[..]
     else {
         return None;
     };
-    let &[joined, admitted, ended, completed, expired, left, abandoned] = totals else {
+    let &[joined, admitted, ended, completed, expired, left, abandoned, lanes] = totals else {
         return None;
     };
-    Some(LineCounts {
+    let totals = LineTotals { joined, admitted, ended, completed, expired, left, abandoned };
+    let counts = LineCounts {
         item: id.clone(),
         waiting,
         returning,
         missed,
         entered,
+        totals,
+        lanes: Vec::new(),
         base: Number(base),
         front: Number(front),
         tail: Number(tail),
-        totals: LineTotals { joined, admitted, ended, completed, expired, left, abandoned },
-    })
+    };
+    Some((counts, lanes as usize))
 }

@@ -1,5 +1,6 @@
 use daegi_domain::{
-    CohortRange, Draw, Drawn, EndReason, LineEvent, Millis, Number, Reveal, TicketEvent, UserId,
+    CohortRange, Draw, Drawn, EndReason, Lane, LaneName, LineEvent, Millis, Number, Reveal,
+    TicketEvent, UserId,
 };
 
 use super::item_id;
@@ -13,11 +14,12 @@ pub(in crate::redis) fn outbox(entries: Vec<(String, Hash)>) -> Result<Vec<Outbo
 
 fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
     let item = item_id(fields.get("i").map_or("", String::as_str))?;
+    let (lane, lane_name) = lane(fields)?;
     let at: Millis = item_hash::number(fields, "t")?;
     let epoch = epoch(fields)?;
     if let Some(kind) = fields.get("l") {
         let line = Some(line_event(kind, fields.get("d").map_or("", String::as_str), at)?);
-        return Ok(OutboxBatch { id, item, epoch, events: Vec::new(), line });
+        return Ok(OutboxBatch { id, item, lane, lane_name, epoch, events: Vec::new(), line });
     }
     let words = |field| fields.get(field).map(|text| text.split(' ').collect::<Vec<_>>());
     let events = match (words("a"), words("c")) {
@@ -34,7 +36,14 @@ fn batch(id: String, fields: &Hash) -> Result<OutboxBatch> {
         }
         _ => return Err(Error::corrupt("an outbox batch of unknown kind")),
     };
-    Ok(OutboxBatch { id, item, epoch, events, line: None })
+    Ok(OutboxBatch { id, item, lane, lane_name, epoch, events, line: None })
+}
+
+/// Reads the lane. Batches of the standard lane, and of releases without lanes, have none.
+fn lane(fields: &Hash) -> Result<(Lane, Option<LaneName>)> {
+    let lane = item_hash::maybe(fields, "k")?.map_or(Some(Lane::STANDARD), Lane::numbered);
+    let lane = lane.ok_or_else(|| Error::corrupt("an outbox batch of an unknown lane"))?;
+    Ok((lane, fields.get("kn").and_then(|name| LaneName::parse(name).ok())))
 }
 
 /// Reads the event of a line, and the words of its draw: reveal, first, size, root, seed, beacon.

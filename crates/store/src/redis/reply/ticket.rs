@@ -1,23 +1,36 @@
 use ::redis::Value;
-use daegi_domain::{EndReason, Number, UserId};
+use daegi_domain::{EndReason, Lane, Number, UserId};
 
 use super::{decode, unexpected};
 use crate::types::{EndOutcome, JoinOutcome, JoinRefusal, LiveState, TicketState};
 use crate::{Error, Result};
 
-/// A tag, the number of users, and three numbers whose meaning depends on the tag.
-type Run = (String, u64, u64, u64, u64);
+/// A tag, the number of users, three numbers whose meaning depends on the tag, and the lane.
+type Run = (String, u64, u64, u64, u64, usize);
+
+/// The reply of `join`.
+pub(in crate::redis) enum JoinReply {
+    /// One outcome per user.
+    Done(Vec<JoinOutcome>),
+    /// It changed nothing, because it needs the keys of this many lanes.
+    OtherLanes(usize),
+}
 
 /// Reads the outcomes of `join`, which replies one run for consecutive users whose outcomes follow from
 /// each other.
-pub(in crate::redis) fn join_outcomes(runs: Vec<Run>) -> Result<Vec<JoinOutcome>> {
+pub(in crate::redis) fn join(runs: Vec<Run>) -> Result<JoinReply> {
+    if let [(tag, lanes, ..)] = &runs[..]
+        && tag == "lanes"
+    {
+        return Ok(JoinReply::OtherLanes(*lanes as usize));
+    }
     let mut outcomes = Vec::new();
     for run in runs {
         for nth in 0..run.1 {
             outcomes.push(join_outcome(&run, nth)?);
         }
     }
-    Ok(outcomes)
+    Ok(JoinReply::Done(outcomes))
 }
 
 /// Returns the tag with which `join` refuses new tickets for this reason; empty for none.
@@ -32,12 +45,14 @@ pub(in crate::redis) fn refusal_tag(refusal: Option<JoinRefusal>) -> &'static st
         Some(JoinRefusal::LeftTooOften { .. }) => "c",
         Some(JoinRefusal::NotOpenYet) => "o",
         Some(JoinRefusal::LineClosed) => "z",
+        Some(JoinRefusal::InvitationUsed) => "i",
     }
 }
 
-fn join_outcome(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<JoinOutcome> {
+fn join_outcome(&(ref tag, _, number, a, b, lane): &Run, nth: u64) -> Result<JoinOutcome> {
     let number = Number(number + nth);
-    let ticket = |is_new, state| JoinOutcome::Ticket { number, is_new, state };
+    let lane = Lane::numbered(lane).ok_or_else(|| unexpected("join", tag))?;
+    let ticket = |is_new, state| JoinOutcome::Ticket { lane, number, is_new, state };
     Ok(match tag.as_str() {
         "W" => ticket(true, waiting(a, nth)),
         "w" => ticket(false, waiting(a, 0)),
@@ -50,6 +65,7 @@ fn join_outcome(&(ref tag, _, number, a, b): &Run, nth: u64) -> Result<JoinOutco
         "s" => JoinOutcome::Refused(JoinRefusal::SoldOut),
         "l" => JoinOutcome::Refused(JoinRefusal::LineFull),
         "m" => JoinOutcome::Refused(JoinRefusal::StoreFull),
+        "i" => JoinOutcome::Refused(JoinRefusal::InvitationUsed),
         "c" => JoinOutcome::Refused(JoinRefusal::LeftTooOften { wait_ms: a }),
         other => return Err(unexpected("join", other)),
     })

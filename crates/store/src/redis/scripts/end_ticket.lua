@@ -7,8 +7,9 @@
 --       none) · leave_cost (int, ms, 0 for none) · leave_window (int, ms)
 -- Reply: 'd' ended by this call · 'o' ended before, or never entered · 'f' the item is unknown
 -- Atomic: the ticket is removed and its event written together.
+local has_line = begin_lane(now, true)
 local item = load_recovery_state(check_generation(GENERATION, generation, new_id, now))
-if not item.id then return 'f' end
+if not item.id or not has_line then return 'f' end
 allow_oom(ITEM)
 
 -- Keep the slot of an entry that its user gave back until the pass expires, because an offline guard accepts
@@ -40,7 +41,7 @@ local function remove_live_ticket()
   end
   if item.removed == '0' and is_reclaimable(item, user, number, now) then
     use_lost_range(item, now)
-    redis.call('HINCRBY', ITEM, 'joined', 1)
+    redis.call('HINCRBY', LINE, 'joined', 1)
     return true
   end
   if which == 'entered' then

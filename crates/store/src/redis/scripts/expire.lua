@@ -1,15 +1,21 @@
 -- End entries and missed turns whose time has passed, delete what is past its retention, and deactivate an
 -- empty line.
--- KEYS: line
+-- KEYS: line, then all lanes for the standard lane of an item that has any
 -- ARGV: epoch · now (int, ms) · max_users (int, per call) · id · recovery_hold (int, ms)
--- Reply: {expired, abandoned, 0|1 more, 0|1 active, 0|1 no number at or below the base waits}
+-- Reply: {expired, abandoned, 0|1 more, 0|1 active, 0|1 no number at or below the base waits, how many lanes the
+--        item has}. An item whose lanes are not all in KEYS stays active.
 -- Atomic: a ticket is removed and its event written together; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
-local item = item_fields('id', 'tail', 'removed', 'run', 'cohortFirst', 'cohortSize', 'cohortServed', 'drawSeed')
+local item = item_fields('id', 'removed', 'lanes', 'laneCount')
 if not item.id then
   redis.call('SREM', ACTIVE, id)
-  return {0, 0, 0, 0, 0}
+  return {0, 0, 0, 0, 0, 0}
 end
+add_line_fields(item, {'tail', 'run', 'cohortFirst', 'cohortSize', 'cohortServed', 'drawSeed'})
+local _, in_policy = string.gsub(item.lanes or '', ':', ':')
+local lanes = math.max(in_policy, tonumber(item.laneCount or '0'))
+-- No ticket was issued in the lane.
+if not item.tail then return {0, 0, 0, 1, 1, lanes} end
 local recovered = item.removed == '0' and detect_data_loss(item.run, now, recovery_hold)
 if recovered then item.tail = recovered.tail end
 
@@ -84,15 +90,29 @@ if not has_unserved_ranks() then
 end
 if dropped > 0 then
   redis.call('LTRIM', DEPARTED, dropped, -1)
-  redis.call('HINCRBY', ITEM, 'dropped', dropped)
+  redis.call('HINCRBY', LINE, 'dropped', dropped)
 end
 
-local active = redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0
-  or redis.call('HGET', ITEM, 'through') ~= '0'
+-- Whether no number at or below the base waits.
+local is_front_above_base = front > line_base()
+
+-- Return whether a lane has tickets, or changes that the leader must look at. Lanes that are not in KEYS may have.
+local function has_tickets()
+  if redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0 or LANE > 0 then return true end
+  if lanes == 0 then return false end
+  for lane = 1, LANE_COUNT - 1 do
+    select_lane(lane)
+    if redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED, DEPARTED) > 0 then return true end
+  end
+  return LANE_COUNT <= lanes
+end
+
+local entry_groups = ENTERED_UNTIL
+local active = has_tickets() or redis.call('HGET', ITEM, 'through') ~= '0'
   or (item.removed == '0' and has_opening_ahead(item_fields('opening', 'closesAt', 'openedAt', 'closedAt')))
 if not active then
   redis.call('SREM', ACTIVE, id)
-  redis.call('UNLINK', ENTERED_UNTIL)
+  redis.call('UNLINK', entry_groups)
 end
 local more = groups_left or #users + abandoned == max_users or deleted_ends == max_users
-return {expired, abandoned, more and 1 or 0, active and 1 or 0, front > line_base() and 1 or 0}
+return {expired, abandoned, more and 1 or 0, active and 1 or 0, is_front_above_base and 1 or 0, lanes}

@@ -16,7 +16,7 @@ allow_oom(ITEM)
 local state = load_recovery_state()
 if size > 0 and first <= state.base and state.base < tail then
   move_base(state, tail)
-  redis.call('HSET', ITEM, 'base', item.tail, 'clockBase', item.tail, 'lostTo', format_number(state.lostTo))
+  redis.call('HSET', LINE, 'base', item.tail, 'clockBase', item.tail, 'lostTo', format_number(state.lostTo))
 end
-redis.call('HSET', ITEM, 'cohortFirst', format_number(first), 'cohortSize', format_number(size))
+redis.call('HSET', LINE, 'cohortFirst', format_number(first), 'cohortSize', format_number(size))
 return {first, size}

@@ -21,7 +21,7 @@ local function merged(old, new)
 end
 
 local pages, fields = {}, {}
-for i = PAGES, #ARGV, 2 do pages[#pages + 1] = ARGV[i] end
+for i = PAGES, #ARGV, 2 do pages[#pages + 1] = page_field(tonumber(ARGV[i])) end
 for i, old in ipairs(redis.call('HMGET', KEYS[SLICES], unpack(pages))) do
   fields[2 * i - 1] = pages[i]
   fields[2 * i] = merged(old or '', ARGV[PAGES + 2 * i - 1])

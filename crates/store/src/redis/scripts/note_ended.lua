@@ -5,8 +5,9 @@
 -- ARGV: now (int, ms) · ended_tickets.. (user, number, reason, …)
 -- Reply: 1, or 0 if the item is unknown
 -- Atomic: a number is never both ended and in the line.
+local has_line = begin_lane(now, true)
 local item = load_recovery_state(0)
-if not item.id then return 0 end
+if not item.id or not has_line then return 0 end
 allow_oom(ITEM)
 
 local index, removed, removed_by_reason = {}, 0, {}
@@ -28,7 +29,7 @@ if #index > 0 then
   redis.call('PEXPIRE', ENDED, 2 * ENDED_RETENTION_MS)
 end
 if removed > 0 then
-  redis.call('HINCRBY', ITEM, 'ended', removed)
-  for reason, tickets in pairs(removed_by_reason) do redis.call('HINCRBY', ITEM, 'ended:' .. reason, tickets) end
+  redis.call('HINCRBY', LINE, 'ended', removed)
+  for reason, tickets in pairs(removed_by_reason) do redis.call('HINCRBY', LINE, 'ended:' .. reason, tickets) end
 end
 return 1

@@ -4,7 +4,7 @@
 -- Reply: 'OK'
 -- Atomic: the line is deleted completely or not at all.
 redis.call('UNLINK', ITEM, WAITING, RETURNING, MISSED, MISSED_UNTIL, ENTERED, ENTERED_UNTIL, DEPARTED, ENDED,
-  SLICE_STARTS, RATE, LEAVES, RESERVED_SLOTS)
+  SLICE_STARTS, RATE, LEAVES, RESERVED_SLOTS, CODES)
 redis.call('SREM', ACTIVE, id)
 redis.call('SREM', ITEMS, id)
 return 'OK'

@@ -1,5 +1,5 @@
--- Remove an item and end its line; entries stay until they end.
--- KEYS: line
+-- Remove an item and end the lines of its lanes; entries stay until they end.
+-- KEYS: line, then all lanes
 -- ARGV: id · version (or '') · base (of a line that never existed) · offset · read_at (of the event in its
 --       log, or '' and '' for an operator's request)
 -- Reply: 'removed', 'notfound' or 'stale'
@@ -37,5 +37,5 @@ if stored.removed == '1' then return 'notfound' end
 
 redis.call('HSET', ITEM, 'removed', '1')
 redis.call('SREM', ITEMS, id)
-restart_line()
+restart_lines()
 return 'removed'

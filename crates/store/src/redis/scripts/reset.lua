@@ -1,8 +1,8 @@
--- End the line and begin a new one: numbers issued before are not valid any more.
--- KEYS: line
+-- End the lines of all lanes and begin new ones: numbers issued before are not valid any more.
+-- KEYS: line, then all lanes
 -- ARGV: now (ms)
 -- Reply: HGETALL item, or {} if there is none
 -- Atomic: each join is before or after the restart.
 if not item_exists() then return {} end
-restart_line()
+restart_lines()
 return bump_revision(now)

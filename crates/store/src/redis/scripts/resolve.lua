@@ -2,17 +2,21 @@
 -- line. A lost number is reclaimed at its position; the first reclaim starts the recovery hold, during which
 -- the line admits no ticket. A number counts as lost only with evidence that the store lost data; otherwise
 -- it is of another store.
--- KEYS: line, then the current slice of liveness
+-- KEYS: line, then all lanes if the item has any, then the current slice of liveness
 -- ARGV: now (int, ms) · recovery_hold (int, ms) · generation (known to the process) · new_id (for a
 --       partition that has none) · tickets.. (user, number, …)
 -- Reply: {tag, a, b} per ticket: 'w' waiting, position (0 if it is not known here) · 'e' entered, admission, expiry ·
 --        'x' ended, reason · 'r' of before a restart · 'n' the item was removed · 'f' the item is unknown
+--        or {{'lanes', count, 0}} with nothing changed, if KEYS do not name all lanes
 -- Atomic: a number is reclaimed once, by one user.
+local lacking = lacks_lanes(unpack(redis.call('HMGET', ITEM, 'lanes', 'laneCount')))
+if lacking then return {{'lanes', lacking, 0}} end
+local has_line = begin_lane(now, true)
 local item = load_recovery_state(check_generation(GENERATION, generation, new_id, now))
 
 -- Return the reply for a waiting ticket: its position, or 0 if it is not drawn yet or only pods can compute it.
 local function waiting_reply(user, number)
-  local first, size, reveal = unpack(redis.call('HMGET', ITEM, 'cohortFirst', 'cohortSize', 'reveal'))
+  local first, size, reveal = unpack(redis.call('HMGET', LINE, 'cohortFirst', 'cohortSize', 'reveal'))
   local is_undecided = (reveal or '') ~= '' and (phase(item, now) == 'lobby' or phase(item, now) == 'scheduled')
   local is_drawn = (size or '') ~= '' and number >= tonumber(first) and number < tonumber(first) + tonumber(size)
   if is_undecided or is_drawn then return {'w', 0} end
@@ -26,7 +30,7 @@ local function reclaim(user, number)
   use_lost_range(item, now)
   redis.call('ZADD', WAITING, n, user)
   redis.call('RPUSH', DEPARTED, '+' .. n .. ':' .. n)
-  redis.call('HINCRBY', ITEM, 'joined', 1)
+  redis.call('HINCRBY', LINE, 'joined', 1)
   redis.call('SADD', ACTIVE, item.id)
   mark_seen(number)
   if item.recoveringUntil == 0 then
@@ -45,7 +49,7 @@ local function resolve_unknown(user, number)
   if not is_in_lost_range(item, number) then return {'x', 'E'} end
   if not in_reclaim_window(item, now) or is_number_waiting(number) then return {'r'} end
   local current = number_in(WAITING, user)
-  if has_live_ticket(user) or (current and current < number) then return {'x', 'R'} end
+  if has_live_ticket(user) or is_live_elsewhere(user) or (current and current < number) then return {'x', 'R'} end
   if current then
     remove_waiting(user, current)
     end_ticket(user, current, 'R', now)
@@ -76,7 +80,7 @@ end
 
 local replies = {}
 for i = TICKETS, #ARGV, 2 do
-  replies[#replies + 1] = item.id and ticket_state(ARGV[i], tonumber(ARGV[i + 1])) or {'f'}
+  replies[#replies + 1] = item.id and has_line and ticket_state(ARGV[i], tonumber(ARGV[i + 1])) or {'f'}
 end
 commit(now, item.id)
 return replies

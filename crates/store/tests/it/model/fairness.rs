@@ -4,18 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use daegi_domain::draw::Cohort;
-use daegi_domain::{Departed, ItemId, Number, Rank, Reclaimed, TicketEvent, UserId, line_rules};
+use daegi_domain::{
+    Departed, ItemId, Lane, Number, Rank, Reclaimed, Ticket, TicketEvent, line_rules,
+};
 use daegi_store::{
-    ChangeCursor, ItemStore, LineCounts, LineSnapshot, MemoryStore, OutboxBatch, OutboxStore,
+    ChangeCursor, ItemStore, LaneCounts, LineSnapshot, MemoryStore, OutboxBatch, OutboxStore,
     TicketState, TicketStore,
 };
 
-use super::harness::{ModelHarness, Violation};
+use super::harness::{LANES, ModelHarness, Violation, all_lanes};
 use crate::support::PARTITIONS;
 
 #[derive(Default)]
 pub(super) struct Fairness {
-    lines: Vec<TrackedLine>,
+    /// Per item and lane.
+    lines: Vec<[TrackedLine; LANES]>,
 }
 
 /// The state of one line between two checks.
@@ -43,16 +46,26 @@ struct TrackedLine {
 }
 
 impl Fairness {
-    pub(super) fn new(lines: usize) -> Self {
-        Self { lines: (0..lines).map(|_| TrackedLine::default()).collect() }
+    pub(super) fn new(items: usize) -> Self {
+        Self { lines: (0..items).map(|_| Default::default()).collect() }
     }
 
     pub(super) async fn check(&mut self, harness: &ModelHarness<'_>) -> Result<(), Violation> {
         let events = outboxes(harness).await;
-        for (line, item) in self.lines.iter_mut().zip(&harness.items) {
-            let mine = events.iter().filter(|batch| batch.item == *item);
+        let lines = self.lines.iter_mut().zip(&harness.items);
+        let lines = lines.flat_map(|(lanes, item)| {
+            lanes.iter_mut().zip(all_lanes()).map(move |(line, lane)| (line, lane, item))
+        });
+        for (line, lane, item) in lines {
+            let mine = events.iter().filter(|batch| batch.item == *item && batch.lane == lane);
             let counts = harness.memory.counts(std::slice::from_ref(item)).await.unwrap().pop();
-            let snapshot = harness.memory.snapshot(item, ChangeCursor::default()).await.unwrap();
+            // A lane that the policy does not have has no tickets.
+            let counts = counts.and_then(|counts| match (counts.lanes.is_empty(), lane) {
+                (true, Lane::STANDARD) => Some(counts.all_lanes()),
+                _ => counts.lanes.get(lane.index()).copied(),
+            });
+            let start = ChangeCursor::default();
+            let snapshot = harness.memory.snapshot(item, lane, start).await.unwrap();
             if let Some(snapshot) = &snapshot {
                 line.follow_cohort(snapshot);
             }
@@ -70,16 +83,20 @@ impl Fairness {
     /// Restarts the checks after a loss with the remaining events.
     pub(super) async fn restart_after_loss(&mut self, harness: &ModelHarness<'_>) {
         let events = outboxes(harness).await;
-        for (line, item) in self.lines.iter_mut().zip(&harness.items) {
-            let mine = events.iter().filter(|batch| batch.item == *item);
+        let lines = self.lines.iter_mut().zip(&harness.items);
+        let lines = lines.flat_map(|(lanes, item)| {
+            lanes.iter_mut().zip(all_lanes()).map(move |(line, lane)| (line, lane, item))
+        });
+        for (line, lane, item) in lines {
+            let mine = events.iter().filter(|batch| batch.item == *item && batch.lane == lane);
             let seen_events = mine.flat_map(|batch| &batch.events).map(TrackedLine::mark);
             (line.seen_events, line.baseline_unknown) = (seen_events.collect(), true);
         }
     }
 
     /// Records that the holder of this number shows a pass.
-    pub(super) fn pass_shown(&mut self, line: usize, number: Number) {
-        self.lines[line].restored.insert(number);
+    pub(super) fn pass_shown(&mut self, item: usize, ticket: &Ticket) {
+        self.lines[item][ticket.lane.index()].restored.insert(ticket.number);
     }
 
     /// Checks after an admission that the capacity is not exceeded.
@@ -102,15 +119,14 @@ impl Fairness {
     }
 
     pub(super) fn check_one_ticket_per_user(
-        tickets: &[(UserId, Number)],
-        states: &[TicketState],
+        tickets: &[(Ticket, TicketState)],
     ) -> Result<(), Violation> {
         let mut holders = HashMap::new();
-        for ((user, number), state) in tickets.iter().zip(states) {
+        for (ticket, state) in tickets {
             if matches!(state, TicketState::Live(_))
-                && let Some(other) = holders.insert(user, number)
+                && let Some(other) = holders.insert(&ticket.user, ticket)
             {
-                return Err(format!("{user} holds {other} and {number}"));
+                return Err(format!("{} holds {other:?} and {ticket:?}", ticket.user));
             }
         }
         Ok(())
@@ -168,7 +184,7 @@ impl TrackedLine {
         Ok(())
     }
 
-    fn no_ticket_is_lost(&mut self, counts: &LineCounts) -> Result<(), Violation> {
+    fn no_ticket_is_lost(&mut self, counts: &LaneCounts) -> Result<(), Violation> {
         let there = counts.waiting + counts.returning + counts.missed + counts.entered;
         if counts.totals.joined != there + counts.totals.ended {
             return Err(format!("joined is not the sum of live and ended tickets: {counts:?}"));
@@ -219,7 +235,7 @@ impl TrackedLine {
     fn positions_do_not_grow(
         &mut self,
         snapshot: &LineSnapshot,
-        counts: &LineCounts,
+        counts: &LaneCounts,
     ) -> Result<(), Violation> {
         let (departed, reclaimed) = self.read(snapshot);
         let ranks = snapshot.frontier.0..=snapshot.tail.0;

@@ -1,22 +1,21 @@
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use daegi_domain::draw::draw_seed;
 use daegi_domain::{
-    Drawn, EndReason, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, LineEvent,
-    LivenessPage, LogPosition, Number, Opening, OpeningChange, Order, Policy, PolicyChange, Reveal,
-    Settings, TicketEvent, UserId,
+    Drawn, EndReason, Invitation, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, Lane,
+    LaneName, LineEvent, LivenessPage, LogPosition, Number, Opening, OpeningChange, Order, Policy,
+    PolicyChange, Reveal, Settings, Ticket, TicketEvent, UserId,
 };
 use daegi_store::{
     AdminStore, AdmissionStore, ChangeCursor, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome,
-    LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
+    LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
     RedisStore, ReplayStore, Result, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
 use super::history::{FEW_USERS, Op, Plan, UpdateSpec};
-use crate::support::{
-    PARTITIONS, SETTINGS, START, Topology, ended_tickets, item, ticket_of, tickets_of, user,
-};
+use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, user};
 
 /// So low that random histories exceed it.
 const LEAVES: LeaveLimit = LeaveLimit(2);
@@ -37,9 +36,10 @@ pub(crate) struct ModelHarness<'a> {
     pub(super) items: Vec<ItemId>,
     users: Vec<UserId>,
     /// Every ticket ever issued, per item.
-    pub(super) tickets: Vec<Vec<(UserId, Number)>>,
-    cursors: Vec<ChangeCursor>,
-    sweep_cursors: Vec<Number>,
+    pub(super) tickets: Vec<Vec<Ticket>>,
+    /// Per item and lane.
+    cursors: Vec<[ChangeCursor; LANES]>,
+    sweep_cursors: Vec<[Number; LANES]>,
     settings: Settings,
     epoch: Epoch,
     fairness: Fairness,
@@ -99,8 +99,8 @@ impl<'a> ModelHarness<'a> {
                 .with_leave_limit(LEAVES),
             now: START,
             tickets: vec![Vec::new(); items.len()],
-            cursors: vec![ChangeCursor::default(); items.len()],
-            sweep_cursors: vec![Number(0); items.len()],
+            cursors: vec![Default::default(); items.len()],
+            sweep_cursors: vec![[Number(0); LANES]; items.len()],
             fairness: Fairness::new(items.len()),
             items,
             users: (0..FEW_USERS).map(|n| user(&format!("u-{n}@x:{}", n * n))).collect(),
@@ -137,6 +137,14 @@ impl<'a> ModelHarness<'a> {
                 let users: Vec<_> = users.iter().map(|index| self.users[*index].clone()).collect();
                 self.join(*item, &users).await
             }
+            Op::JoinLane { item, lane, joins } => {
+                let join = |(user, invitation): &(usize, Option<Invitation>)| LaneJoin {
+                    user: self.users[*user].clone(),
+                    invitation: *invitation,
+                };
+                let joins: Vec<_> = joins.iter().map(join).collect();
+                self.join_lane(*item, *lane, &joins).await
+            }
             Op::JoinMany { item, from, count } => {
                 let users: Vec<_> = (*from..from + count).map(|n| user(&format!("c{n}"))).collect();
                 for batch in users.chunks(256) {
@@ -144,36 +152,43 @@ impl<'a> ModelHarness<'a> {
                 }
                 Ok(())
             }
-            Op::Snapshot { item } => self.snapshot(*item).await,
-            Op::Mark { item, tickets } => self.mark(*item, self.numbers(*item, tickets)).await,
+            Op::JoinManyLane { item, lane, from, count } => {
+                let user = |n| user(&format!("c{n}"));
+                let join = |n| LaneJoin { user: user(n), invitation: None };
+                let joins: Vec<_> = (*from..from + count).map(join).collect();
+                for batch in joins.chunks(256) {
+                    self.join_lane(*item, *lane, batch).await?;
+                }
+                Ok(())
+            }
+            Op::Snapshot { item, lane } => self.snapshot(*item, *lane).await,
+            Op::Mark { item, tickets } => {
+                let tickets = tickets.iter().filter_map(|index| self.ticket(*item, *index));
+                self.mark(tickets.collect()).await
+            }
             Op::MarkAll { item, every } => {
-                let numbers = self.tickets[*item].iter().step_by(*every).map(|one| one.1).collect();
-                self.mark(*item, numbers).await
+                self.mark(self.tickets[*item].iter().step_by(*every).cloned().collect()).await
             }
             Op::Resolve { item, tickets, off } => self.resolve(*item, tickets, *off).await,
             Op::Leave { item, ticket, off } => {
-                let Some((user, number)) = self.ticket_with_offset(*item, *ticket, *off) else {
+                let Some(ticket) = self.ticket_with_offset(*item, *ticket, *off) else {
                     return Ok(());
                 };
-                both!(self, store => store.leave(&ticket_of(&self.items[*item], &user, number), self.now))
-                    .map(drop)
+                both!(self, store => store.leave(&ticket, self.now)).map(drop)
             }
             Op::Complete { item, ticket, cancelled } => {
-                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                let Some(ticket) = self.ticket(*item, *ticket) else {
                     return Ok(());
                 };
                 let reason = if *cancelled { EndReason::Left } else { EndReason::Completed };
-                let (id, now) = (&self.items[*item], self.now);
-                both!(self, store => store.complete(&ticket_of(id, &user, number), reason, now))
-                    .map(drop)
+                both!(self, store => store.complete(&ticket, reason, self.now)).map(drop)
             }
             Op::Reenter { item, ticket } => {
-                let Some((user, number)) = self.ticket(*item, *ticket) else {
+                let Some(ticket) = self.ticket(*item, *ticket) else {
                     return Ok(());
                 };
-                self.fairness.pass_shown(*item, number);
-                let (id, now) = (&self.items[*item], self.now);
-                let ticket = ticket_of(id, &user, number);
+                self.fairness.pass_shown(*item, &ticket);
+                let now = self.now;
                 let entry = EntryProof { ticket, at: now - 20_000, expires_at: now + 40_000 };
                 both!(self, store => store.restore_entry(&entry, now)).map(drop)
             }
@@ -189,9 +204,11 @@ impl<'a> ModelHarness<'a> {
             Op::NoteEnded { item, tickets, completed } => {
                 let reason = if *completed { EndReason::Completed } else { EndReason::Abandoned };
                 let tickets = tickets.iter().filter_map(|index| self.ticket(*item, *index));
-                let ended: Vec<_> = tickets.map(|(user, number)| (user, number, reason)).collect();
-                let (id, now) = (&self.items[*item], self.now);
-                both!(self, store => store.note_ended(&ended_tickets(id, &ended), now)).map(drop)
+                for (_, tickets) in by_lane(tickets) {
+                    let ended: Vec<_> = tickets.into_iter().map(|one| (one, reason)).collect();
+                    both!(self, store => store.note_ended(&ended, self.now))?;
+                }
+                Ok(())
             }
             Op::BeginTerm => {
                 self.epoch = both!(self, store => store.begin_term(self.now))?;
@@ -262,7 +279,7 @@ impl<'a> ModelHarness<'a> {
         everything: bool,
     ) -> std::result::Result<(), Violation> {
         // The clock does not go back so far that a new line begins among the numbers of the old one.
-        let given = self.tickets.iter().flatten().map(|(_, number)| number.0 / 64).max();
+        let given = self.tickets.iter().flatten().map(|ticket| ticket.number.0 / 64).max();
         self.now = self.now.max(given.unwrap_or(0)) + 1_000;
         for item in (0..self.items.len()).filter(|_| everything) {
             let put = Op::Put { item, stock: 6, enabled: true, version: None, policy: None };
@@ -342,29 +359,47 @@ impl<'a> ModelHarness<'a> {
         let outdated = Settings { token_count_to_move: 7, ..self.settings };
         let settings = if self.has_settings_copy.0 { &outdated } else { &self.settings };
         let (id, now) = (&self.items[item], self.now);
-        let answers = both!(self, store => store.join(id, users, settings, now))?;
-        for (user, answer) in users.iter().zip(answers) {
-            if let JoinOutcome::Ticket { number, is_new: true, .. } = answer {
-                self.remember(item, &(user.clone(), number));
-            }
-        }
+        let outcomes = both!(self, store => store.join(id, users, settings, now))?;
+        self.remember_joined(item, users, &outcomes);
         Ok(())
     }
 
-    async fn snapshot(&mut self, item: usize) -> std::result::Result<(), Violation> {
-        let cursor = self.cursors[item];
-        let snapshot = both!(self, store => store.snapshot(&self.items[item], cursor))?;
-        self.cursors[item] = snapshot.map_or(cursor, |snapshot| snapshot.cursor);
-        Ok(())
-    }
-
-    async fn mark(
+    async fn join_lane(
         &mut self,
         item: usize,
-        numbers: Vec<Number>,
+        lane: Lane,
+        joins: &[LaneJoin],
     ) -> std::result::Result<(), Violation> {
-        let pages = LivenessPage::of(numbers);
-        both!(self, store => store.mark_seen(&self.items[item], &pages, self.now))
+        let (id, now, settings) = (&self.items[item], self.now, &self.settings);
+        let outcomes = both!(self, store => store.join_lane(id, lane, joins, settings, now))?;
+        let users: Vec<_> = joins.iter().map(|join| join.user.clone()).collect();
+        self.remember_joined(item, &users, &outcomes);
+        Ok(())
+    }
+
+    fn remember_joined(&mut self, item: usize, users: &[UserId], outcomes: &[JoinOutcome]) {
+        for (user, outcome) in users.iter().zip(outcomes) {
+            if let JoinOutcome::Ticket { lane, number, is_new: true, .. } = *outcome {
+                let id = self.items[item].clone();
+                self.remember(item, &Ticket { lane, ..Ticket::new(id, user.clone(), number) });
+            }
+        }
+    }
+
+    async fn snapshot(&mut self, item: usize, lane: Lane) -> std::result::Result<(), Violation> {
+        let cursor = self.cursors[item][lane.index()];
+        let snapshot = both!(self, store => store.snapshot(&self.items[item], lane, cursor))?;
+        self.cursors[item][lane.index()] = snapshot.map_or(cursor, |snapshot| snapshot.cursor);
+        Ok(())
+    }
+
+    async fn mark(&mut self, tickets: Vec<Ticket>) -> std::result::Result<(), Violation> {
+        for (lane, tickets) in by_lane(tickets.into_iter()) {
+            let pages = LivenessPage::of(tickets.iter().map(|ticket| ticket.number));
+            let id = &tickets[0].item;
+            both!(self, store => store.mark_seen(id, lane, &pages, self.now))?;
+        }
+        Ok(())
     }
 
     async fn resolve(
@@ -382,8 +417,10 @@ impl<'a> ModelHarness<'a> {
             self.remember(item, &ticket_with_offset);
             asked.push(ticket_with_offset);
         }
-        both!(self, store => store.resolve(&tickets_of(&self.items[item], &asked), self.now))
-            .map(drop)
+        for (_, tickets) in by_lane(asked.into_iter()) {
+            both!(self, store => store.resolve(&tickets, self.now))?;
+        }
+        Ok(())
     }
 
     /// Plans another opening, or changes the times of the one that the item has.
@@ -457,16 +494,16 @@ impl<'a> ModelHarness<'a> {
                 }
                 Ok(())
             }
-            Op::Expire { item, stale } => {
+            Op::Expire { item, lane, stale } => {
                 let epoch = term(stale);
-                self.expire(*item, epoch).await
+                self.expire(*item, *lane, epoch).await
             }
-            Op::Sweep { item, stale } => {
-                let (id, epoch, cursor) =
-                    (&self.items[*item], term(stale), self.sweep_cursors[*item]);
-                let answer = both!(self, store => store.sweep(epoch, id, cursor, now));
+            Op::Sweep { item, lane, stale } => {
+                let (id, epoch) = (&self.items[*item], term(stale));
+                let cursor = self.sweep_cursors[*item][lane.index()];
+                let answer = both!(self, store => store.sweep(epoch, id, *lane, cursor, now));
                 let next = unless_refused(answer)?.map(|sweep| sweep.cursor);
-                self.sweep_cursors[*item] = next.unwrap_or(cursor);
+                self.sweep_cursors[*item][lane.index()] = next.unwrap_or(cursor);
                 Ok(())
             }
             _ => Ok(()),
@@ -474,12 +511,20 @@ impl<'a> ModelHarness<'a> {
     }
 
     /// Runs whole rounds of expiry. Which entries a single call ends is up to the store.
-    async fn expire(&self, item: usize, epoch: Epoch) -> std::result::Result<(), Violation> {
+    async fn expire(
+        &self,
+        item: usize,
+        lane: Lane,
+        epoch: Epoch,
+    ) -> std::result::Result<(), Violation> {
         let (id, now) = (&self.items[item], self.now);
+        // The first call for an item tells the Redis store how many lanes it has.
+        self.redis.expire(epoch, id, Lane::STANDARD, now).await.ok();
+        self.memory.expire(epoch, id, Lane::STANDARD, now).await.ok();
         let (mut specified, mut found) = ((0, 0), (0, 0));
         loop {
-            let memory = self.memory.expire(epoch, id, now).await;
-            let redis = self.redis.expire(epoch, id, now).await;
+            let memory = self.memory.expire(epoch, id, lane, now).await;
+            let redis = self.redis.expire(epoch, id, lane, now).await;
             let (memory, redis) = match (memory, redis) {
                 (Ok(memory), Ok(redis)) => (memory, redis),
                 (memory, redis) => {
@@ -520,9 +565,9 @@ impl<'a> ModelHarness<'a> {
     ) -> std::result::Result<(Vec<OutboxBatch>, Vec<OutboxBatch>), Violation> {
         let specified = self.memory.outbox_read(partition, None, 100_000).await.unwrap();
         let found = self.redis.outbox_read(partition, None, 100_000).await.unwrap();
-        let contents = |outbox: &[OutboxBatch]| -> Vec<(Vec<TicketEvent>, Vec<LineEvent>)> {
+        let contents = |outbox: &[OutboxBatch]| -> Vec<_> {
             let events = |item| (events_of(outbox, item), line_events_of(outbox, item));
-            self.items.iter().map(events).collect()
+            self.items.iter().map(events).collect::<Vec<_>>()
         };
         if contents(&specified) != contents(&found) {
             return Err(format!(
@@ -545,39 +590,42 @@ impl<'a> ModelHarness<'a> {
             self.outboxes(partition).await?;
         }
         for item in 0..self.items.len() {
-            let start = ChangeCursor::default();
-            both!(self, store => store.snapshot(&self.items[item], start))?;
+            let (start, id) = (ChangeCursor::default(), &self.items[item]);
+            for lane in all_lanes() {
+                both!(self, store => store.snapshot(id, lane, start))?;
+            }
             // The first call may reclaim lost tickets; the second returns their state.
-            let (id, tickets) = (&self.items[item], &self.tickets[item]);
-            both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
-            let states = both!(self, store => store.resolve(&tickets_of(id, tickets), self.now))?;
-            Fairness::check_one_ticket_per_user(tickets, &states)?;
+            let mut live = Vec::new();
+            for (_, tickets) in by_lane(self.tickets[item].iter().cloned()) {
+                both!(self, store => store.resolve(&tickets, self.now))?;
+                let states = both!(self, store => store.resolve(&tickets, self.now))?;
+                live.extend(tickets.into_iter().zip(states));
+            }
+            Fairness::check_one_ticket_per_user(&live)?;
         }
         Ok(())
     }
 
-    fn ticket(&self, item: usize, index: usize) -> Option<(UserId, Number)> {
+    fn ticket(&self, item: usize, index: usize) -> Option<Ticket> {
         let tickets = &self.tickets[item];
         (!tickets.is_empty()).then(|| tickets[index % tickets.len()].clone())
     }
 
     /// Returns a ticket with its number increased by `off`, as if the store had lost it. `None` if another
     /// user holds that number, because tokens are signed.
-    fn ticket_with_offset(&self, item: usize, index: usize, off: u64) -> Option<(UserId, Number)> {
-        let (user, Number(number)) = self.ticket(item, index)?;
-        let number = Number(number + off);
-        let holder = self.tickets[item].iter().find(|given| given.1 == number);
-        holder.is_none_or(|(holder, _)| *holder == user).then_some((user, number))
+    fn ticket_with_offset(&self, item: usize, index: usize, off: u64) -> Option<Ticket> {
+        let ticket = self.ticket(item, index)?;
+        let ticket = Ticket { number: Number(ticket.number.0 + off), ..ticket };
+        let same_number =
+            |given: &&Ticket| (given.lane, given.number) == (ticket.lane, ticket.number);
+        let holder = self.tickets[item].iter().find(same_number);
+        holder.is_none_or(|holder| holder.user == ticket.user).then_some(ticket)
     }
 
-    fn remember(&mut self, item: usize, ticket: &(UserId, Number)) {
+    fn remember(&mut self, item: usize, ticket: &Ticket) {
         if !self.tickets[item].contains(ticket) {
             self.tickets[item].push(ticket.clone());
         }
-    }
-
-    fn numbers(&self, item: usize, tickets: &[usize]) -> Vec<Number> {
-        tickets.iter().filter_map(|index| Some(self.ticket(item, *index)?.1)).collect()
     }
 }
 
@@ -587,16 +635,35 @@ fn line_events_of(outbox: &[OutboxBatch], item: &ItemId) -> Vec<LineEvent> {
     batches.filter_map(|batch| batch.line.clone()).collect()
 }
 
-/// The events of one item in order; ends of one time are sorted by number.
-fn events_of(outbox: &[OutboxBatch], item: &ItemId) -> Vec<TicketEvent> {
+/// The lanes of histories: the standard one and two others.
+pub(crate) const LANES: usize = 3;
+
+/// Returns the lanes of histories.
+pub(super) fn all_lanes() -> impl Iterator<Item = Lane> {
+    (0..LANES).filter_map(Lane::numbered)
+}
+
+/// Returns the tickets by lane, in their order.
+fn by_lane(tickets: impl Iterator<Item = Ticket>) -> BTreeMap<Lane, Vec<Ticket>> {
+    let mut lanes: BTreeMap<Lane, Vec<Ticket>> = BTreeMap::new();
+    tickets.for_each(|ticket| lanes.entry(ticket.lane).or_default().push(ticket));
+    lanes
+}
+
+/// The events of one item in order, with their lanes; ends of one time are sorted by lane and number.
+fn events_of(outbox: &[OutboxBatch], item: &ItemId) -> Vec<(Lane, Option<LaneName>, TicketEvent)> {
     let batches = outbox.iter().filter(|batch| batch.item == *item);
-    let mut events: Vec<_> = batches.flat_map(|batch| batch.events.clone()).collect();
-    let end = |event: &TicketEvent| match event {
+    let with_lane = |batch: &OutboxBatch| {
+        let (lane, name) = (batch.lane, batch.lane_name.clone());
+        batch.events.clone().into_iter().map(move |event| (lane, name.clone(), event))
+    };
+    let mut events: Vec<_> = batches.flat_map(with_lane).collect();
+    let end = |(_, _, event): &(Lane, Option<LaneName>, TicketEvent)| match event {
         TicketEvent::Ended { at, .. } => Some(*at),
         TicketEvent::Admitted { .. } => None,
     };
     for ends in events.chunk_by_mut(|one, next| end(one).is_some() && end(one) == end(next)) {
-        ends.sort_unstable_by_key(TicketEvent::number);
+        ends.sort_unstable_by_key(|(lane, _, event)| (*lane, event.number()));
     }
     events
 }

@@ -1,4 +1,6 @@
-use daegi_domain::{Branding, Guard, Mode, OnRejoin, Policy};
+use daegi_domain::{
+    Branding, Guard, Invitation, Lane, LaneName, LanePolicy, Mode, OnRejoin, Policy,
+};
 use proptest::prelude::*;
 
 /// An event of a product service and its position in the log.
@@ -36,8 +38,10 @@ pub(crate) enum Op {
     Pause { item: usize, paused: bool },
     Reset { item: usize },
     Join { item: usize, users: Vec<usize> },
+    JoinLane { item: usize, lane: Lane, joins: Vec<(usize, Option<Invitation>)> },
     JoinMany { item: usize, from: usize, count: usize },
-    Snapshot { item: usize },
+    JoinManyLane { item: usize, lane: Lane, from: usize, count: usize },
+    Snapshot { item: usize, lane: Lane },
     Mark { item: usize, tickets: Vec<usize> },
     MarkAll { item: usize, every: usize },
     Resolve { item: usize, tickets: Vec<usize>, off: u64 },
@@ -52,8 +56,8 @@ pub(crate) enum Op {
     NoteEnded { item: usize, tickets: Vec<usize>, completed: bool },
     BeginTerm,
     Admit { item: usize, quota: u32, min_interval: u64, outbox_max: u64, stale: bool },
-    Expire { item: usize, stale: bool },
-    Sweep { item: usize, stale: bool },
+    Expire { item: usize, lane: Lane, stale: bool },
+    Sweep { item: usize, lane: Lane, stale: bool },
     Plan { item: usize, plan: Plan },
     Open { item: usize, stops_half_way: bool, stale: bool },
     Close { item: usize, stale: bool },
@@ -72,6 +76,9 @@ impl Op {
 }
 
 const ITEMS: usize = 3;
+
+/// The expiry of invitations, in Unix milliseconds: after every history.
+const LATE: u64 = 1_900_000_000_000;
 
 /// How many users the joins of single users choose from: so few that they often join again.
 pub(crate) const FEW_USERS: usize = 9;
@@ -174,13 +181,13 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
     let quota = prop::option::of(size(scale, 1, 4));
     let max = || prop::option::of(size(scale, 1, 6));
-    let max = (max(), max());
+    let max = (max(), max(), lanes());
     (any::<bool>(), quota, max, any::<bool>(), 1..3u32, 0..4usize, 0..3usize, any::<bool>())
         .prop_map(
             |(
                 auto,
                 tokens_per_tick,
-                (max_active, max_waiting),
+                (max_active, max_waiting, lanes),
                 up_to_stock,
                 ttl,
                 grace,
@@ -200,7 +207,7 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                     guard: if requeue == auto { Guard::Offline } else { Guard::Online },
                     entry_url: None,
                     opening: None,
-                    lanes: Vec::new(),
+                    lanes,
                     page: Branding {
                         title: requeue.then(|| "Friday".into()),
                         ..Branding::default()
@@ -208,6 +215,32 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                 }
             },
         )
+}
+
+/// The lanes of a policy: mostly none, so that lines without lanes are compared as often as before.
+fn lanes() -> impl Strategy<Value = Vec<LanePolicy>> {
+    let lane = |name: &str, weight, first| LanePolicy {
+        name: LaneName::parse(name).unwrap(),
+        weight,
+        first,
+    };
+    prop_oneof![
+        4 => Just(Vec::new()),
+        1 => Just(vec![lane("members", 30, false)]),
+        1 => Just(vec![lane("members", 20, false), lane("press", 10, false)]),
+        1 => Just(vec![lane("members", 60, false), lane("vip", 0, true)]),
+        1 => Just(vec![lane("press", 45, false), lane("members", 45, false)]),
+    ]
+}
+
+fn lane() -> impl Strategy<Value = Lane> {
+    prop_oneof![2 => Just(0), 1 => Just(1), 1 => Just(2)].prop_map(|n| Lane::numbered(n).unwrap())
+}
+
+/// One of a few invitations, or none.
+fn invitation() -> impl Strategy<Value = Option<Invitation>> {
+    let code = |id: u64| Invitation { id, uses: (id % 3 + 1) as u32, expires_at: LATE };
+    prop::option::of((0..4u64).prop_map(code))
 }
 
 fn op(scale: Scale) -> impl Strategy<Value = Op> {
@@ -229,15 +262,26 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
     ];
     let join = (item(), prop::collection::vec(0..FEW_USERS, 1..6))
         .prop_map(|(item, users)| Op::Join { item, users });
+    let invited = prop::collection::vec((0..FEW_USERS, invitation()), 1..5);
+    let join_lane = (item(), lane(), invited).prop_map(|(item, lane, joins)| Op::JoinLane {
+        item,
+        lane,
+        joins,
+    });
+    let join_many_lane = (item(), lane(), 0..MANY_USERS, 1..300usize)
+        .prop_map(|(item, lane, from, count)| Op::JoinManyLane { item, lane, from, count });
     let join_many = (item(), 0..MANY_USERS, 1..300usize)
         .prop_map(|(item, from, count)| Op::JoinMany { item, from, count });
     let mark_all = (item(), 1..5usize).prop_map(|(item, every)| Op::MarkAll { item, every });
     let joins = match scale {
         Scale::Short => join.boxed(),
-        Scale::Long => prop_oneof![1 => join, 3 => join_many, 1 => mark_all].boxed(),
+        Scale::Long => {
+            prop_oneof![1 => join, 3 => join_many, 2 => join_many_lane, 1 => mark_all].boxed()
+        }
     };
     prop_oneof![
         20 => joins,
+        8 => join_lane,
         14 => (item(), size(scale, 0, 6), min_interval(), outbox_max(), stale()).prop_map(
             |(item, quota, min_interval, outbox_max, stale)| Op::Admit {
                 item,
@@ -251,8 +295,10 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         8 => (item(), tickets(), off())
             .prop_map(|(item, tickets, off)| Op::Resolve { item, tickets, off }),
         8 => (item(), tickets()).prop_map(|(item, tickets)| Op::Mark { item, tickets }),
-        6 => (item(), stale()).prop_map(|(item, stale)| Op::Expire { item, stale }),
-        5 => (item(), stale()).prop_map(|(item, stale)| Op::Sweep { item, stale }),
+        6 => (item(), lane(), stale())
+            .prop_map(|(item, lane, stale)| Op::Expire { item, lane, stale }),
+        5 => (item(), lane(), stale())
+            .prop_map(|(item, lane, stale)| Op::Sweep { item, lane, stale }),
         6 => (item(), 0..1000usize, off())
             .prop_map(|(item, ticket, off)| Op::Leave { item, ticket, off }),
         6 => (item(), 0..1000usize, any::<bool>())
@@ -264,7 +310,7 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         1 => prop_oneof![Just(Op::FreshStart), Just(Op::DeclareLoss)],
         2 => (item(), tickets(), any::<bool>())
             .prop_map(|(item, tickets, completed)| Op::NoteEnded { item, tickets, completed }),
-        6 => item().prop_map(|item| Op::Snapshot { item }),
+        6 => (item(), lane()).prop_map(|(item, lane)| Op::Snapshot { item, lane }),
         4 => put(item(), stock(scale), prop::bool::weighted(0.8), scale),
         2 => (item(), policy(scale), any::<bool>())
             .prop_map(|(item, policy, outdated)| Op::Policy { item, policy, outdated }),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{EndReason, Heartbeat, LineState, Ticket};
+use daegi_domain::{Lane, EndReason, Heartbeat, LineState, Ticket};
 use daegi_scheduler::Ticker;
 use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, TicketStore};
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ async fn a_line_is_sampled_until_it_is_empty_and_its_last_state_is_kept() {
     let ticket = Ticket::new(item("concert"), user("concert-0"), number);
     let done = admin.store.complete(&ticket, EndReason::Completed, START).await;
     assert!(done.unwrap().is_ended());
-    admin.store.expire(epoch, &ticket.item, START).await.unwrap();
+    admin.store.expire(epoch, &ticket.item, Lane::STANDARD, START).await.unwrap();
     admin.clock.advance(Duration::from_secs(5));
     for _ in 0..3 {
         admin.monitor.sample().await.unwrap();
@@ -204,7 +204,7 @@ async fn a_line_held_above_its_base_recovers_for_operators_as_it_does_for_visito
     let (id, kim) = (item("concert"), user("kim"));
     let settings = store.settings().await.unwrap();
     store.join(&id, &[kim], &settings, START).await.unwrap();
-    let line = store.snapshot(&id, ChangeCursor::default()).await.unwrap().unwrap();
+    let line = store.snapshot(&id, Lane::STANDARD, ChangeCursor::default()).await.unwrap().unwrap();
     let above = line.front_is_above_base();
     let seen_by_pods = line_state(&line.item, above, &settings, START);
     assert_eq!(seen_by_pods, LineState::Recovering);

@@ -13,12 +13,6 @@ local function is_stopped(item, now)
     or item.tokensPerTick == '0' or global_quota('1') == 0
 end
 
--- Return how many slots are taken: entries, those of this call included, and entries given back whose
--- pass is still valid.
-local function slots_taken(now)
-  return entry_count() + redis.call('ZCOUNT', RESERVED_SLOTS, '(' .. format_number(now), '+inf')
-end
-
 -- Return how many more tickets may be admitted while `taken` slots are taken.
 local function free_capacity(item, taken)
   local free = math.huge
@@ -39,7 +33,7 @@ local function record_progress(tickets, now)
     end
   end
   local first_at, first, last_at, later =
-    string.match(redis.call('HGET', ITEM, 'moves') or '', '^(%d+):(%d+):(%d+):(%d+)$')
+    string.match(redis.call('HGET', LINE, 'moves') or '', '^(%d+):(%d+):(%d+):(%d+)$')
   first_at, first, last_at, later = tonumber(first_at), tonumber(first), tonumber(last_at), tonumber(later)
   if not first_at or now < first_at or now - last_at > RATE_BUCKETS * RATE_BUCKET_MS then
     first_at, first, last_at, later = now, tickets, now, 0
@@ -48,5 +42,5 @@ local function record_progress(tickets, now)
   else
     last_at, later = math.max(last_at, now), later + tickets
   end
-  redis.call('HSET', ITEM, 'moves', string.format('%.0f:%.0f:%.0f:%.0f', first_at, first, last_at, later))
+  redis.call('HSET', LINE, 'moves', string.format('%.0f:%.0f:%.0f:%.0f', first_at, first, last_at, later))
 end

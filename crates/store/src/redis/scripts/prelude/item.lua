@@ -1,9 +1,16 @@
--- The item of a line: its fields, its revision, and the restart of its line.
+-- The item and the line of a lane: their fields and the revision. The hash LINE has the counters of the
+-- line; that of the standard lane is the hash of the item.
 
 -- Return the named fields of the item as a table; absent ones are false.
 local function item_fields(...)
   local values, item = redis.call('HMGET', ITEM, ...), {}
   for i, name in ipairs({...}) do item[name] = values[i] end
+  return item
+end
+
+-- Add the fields of the line that the list `names` names to `item`, and return it.
+local function add_line_fields(item, names)
+  for i, value in ipairs(redis.call('HMGET', LINE, unpack(names))) do item[names[i]] = value end
   return item
 end
 
@@ -17,18 +24,4 @@ local function bump_revision(now)
   redis.call('HINCRBY', ITEM, 'revision', 1)
   redis.call('HSET', ITEM, 'updatedAt', now)
   return redis.call('HGETALL', ITEM)
-end
-
--- End the waiting, returning and missed tickets without events. Entries stay. Numbers issued before are below
--- validFrom afterwards.
-local function restart_line()
-  local item = item_fields('tail', 'dropped', 'cohortSize')
-  local ended = redis.call('ZCARD', WAITING) + redis.call('ZCARD', RETURNING) + redis.call('HLEN', MISSED)
-  allow_oom(ITEM)
-  redis.call('HINCRBY', ITEM, 'ended', ended)
-  redis.call('HSET', ITEM,
-    'dropped', format_number(tonumber(item.dropped) + redis.call('LLEN', DEPARTED)),
-    'validFrom', format_number(tonumber(item.tail) + 1), 'recoveringUntil', '0', 'behindUntil', '0')
-  if (item.cohortSize or '') ~= '' then redis.call('HSET', ITEM, 'cohortServed', item.cohortSize) end
-  redis.call('UNLINK', WAITING, RETURNING, MISSED, MISSED_UNTIL, DEPARTED, SLICE_STARTS)
 end

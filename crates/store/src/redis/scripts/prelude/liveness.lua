@@ -11,6 +11,11 @@ local function extend_slice_ttl()
   redis.call('PEXPIRE', KEYS[SLICES], format_number(ttl))
 end
 
+-- Return the field of a page of the selected lane. All lanes of an item share the slices.
+local function page_field(page)
+  return LANE == 0 and format_number(page) or LANE .. ':' .. format_number(page)
+end
+
 -- Return page, index of the byte in the page (from 1), and mask of the bit of a number.
 local function bit_index(number)
   local page = math.floor(number / PAGE_NUMBERS)
@@ -21,12 +26,12 @@ end
 -- Mark one number as seen in the current slice.
 local function mark_seen(number)
   local page, at, mask = bit_index(number)
-  local bits = redis.call('HGET', KEYS[SLICES], format_number(page)) or ''
+  local bits = redis.call('HGET', KEYS[SLICES], page_field(page)) or ''
   if #bits < at then bits = bits .. string.rep('\0', at - #bits) end
   local byte = bit.bor(string.byte(bits, at), mask)
   bits = string.sub(bits, 1, at - 1) .. string.char(byte) .. string.sub(bits, at + 1)
   allow_oom(ITEM)
-  redis.call('HSET', KEYS[SLICES], format_number(page), bits)
+  redis.call('HSET', KEYS[SLICES], page_field(page), bits)
   extend_slice_ttl()
 end
 
@@ -50,7 +55,7 @@ local function liveness_since(oldest, first_slice)
     if not pages[page] then
       local slices = {}
       for key = SLICES + oldest - first_slice, #KEYS do
-        slices[#slices + 1] = redis.call('HGET', KEYS[key], format_number(page)) or nil
+        slices[#slices + 1] = redis.call('HGET', KEYS[key], page_field(page)) or nil
       end
       pages[page] = slices
     end

@@ -16,7 +16,7 @@ local short_retention_start
 local function short_retention_from(now)
   if not short_retention_start then
     local base, reclaim_until, lost_to, clock_base =
-      unpack(redis.call('HMGET', ITEM, 'base', 'takeBackUntil', 'lostTo', 'clockBase'))
+      unpack(redis.call('HMGET', LINE, 'base', 'takeBackUntil', 'lostTo', 'clockBase'))
     if clock_base ~= base then lost_to = base end
     local lost_at = math.floor(tonumber(lost_to or '0') / NUMBERS_PER_MS)
     local extends_until = lost_at + ENDED_RETENTION_MS - RECLAIM_WINDOW_MS / 2
@@ -92,34 +92,48 @@ local function write_entries(now)
   end
 end
 
--- Write the ends and admissions of this call: entries, counters, reasons, and one outbox record each.
--- Batching matters: one command per ticket would cost more than the rest of the script. `epoch` is the
--- term of a leader's script, absent otherwise.
+-- Append `count` events to the outbox: as one record with these fields, and with the lane and its name if it is
+-- not the standard one.
+local function write_record(now, id, epoch, count, ...)
+  -- A release that does not count admissions may have left events: count all of them as admissions.
+  redis.call('SET', OUTBOX_ADMISSIONS, redis.call('GET', OUTBOX_EVENTS) or '0', 'NX')
+  redis.call('INCRBY', OUTBOX_EVENTS, count)
+  local fields = {'i', id, 't', format_number(now), 'n', count, 'p', epoch, ...}
+  if LANE > 0 then
+    local names = {}
+    for name in string.gmatch(redis.call('HGET', ITEM, 'lanes') or '', '([^ :]+):') do names[#names + 1] = name end
+    fields[#fields + 1], fields[#fields + 2] = 'k', LANE
+    fields[#fields + 1], fields[#fields + 2] = 'kn', names[LANE] or ''
+  end
+  redis.call('XADD', OUTBOX, '*', unpack(fields))
+end
+
+-- Write the ends of this call: counters, reasons, and one outbox record. Batching matters: one command per
+-- ticket would cost more than the rest of the script.
+local function write_ends(now, id, epoch)
+  if #ended_events == 0 then return end
+  allow_oom(ITEM)
+  redis.call('ZADD', ENDED, unpack(ended_index))
+  redis.call('PEXPIRE', ENDED, 2 * ENDED_RETENTION_MS)
+  redis.call('HINCRBY', LINE, 'ended', #ended_events)
+  for reason, tickets in pairs(ended_by_reason) do
+    redis.call('HINCRBY', LINE, 'ended:' .. reason, tickets)
+  end
+  write_record(now, id, epoch, #ended_events, 'c', table.concat(ended_events, ' '))
+end
+
+-- Write the admissions of this call: entries, counters, and one outbox record.
+local function write_admissions(now, id, epoch)
+  if #new_entries == 0 then return end
+  local tickets = #new_entries / 2
+  redis.call('HINCRBY', LINE, 'admitted', tickets)
+  write_record(now, id, epoch, tickets, 'e', format_number(new_entries_expire_at), 'a', table.concat(new_entries, ' '))
+  redis.call('INCRBY', OUTBOX_ADMISSIONS, tickets)
+  write_entries(now)
+end
+
+-- Write the ends and admissions of this call. `epoch` is the term of a leader's script, absent otherwise.
 local function commit(now, id, epoch)
-  epoch = epoch or ''
-  if #ended_events > 0 then allow_oom(ITEM) end
-  if #ended_events + #new_entries > 0 then
-    -- A release that does not count admissions may have left events: count all of them as admissions.
-    redis.call('SET', OUTBOX_ADMISSIONS, redis.call('GET', OUTBOX_EVENTS) or '0', 'NX')
-  end
-  if #ended_events > 0 then
-    redis.call('ZADD', ENDED, unpack(ended_index))
-    redis.call('PEXPIRE', ENDED, 2 * ENDED_RETENTION_MS)
-    redis.call('HINCRBY', ITEM, 'ended', #ended_events)
-    for reason, tickets in pairs(ended_by_reason) do
-      redis.call('HINCRBY', ITEM, 'ended:' .. reason, tickets)
-    end
-    redis.call('INCRBY', OUTBOX_EVENTS, #ended_events)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', format_number(now), 'n', #ended_events, 'p', epoch,
-      'c', table.concat(ended_events, ' '))
-  end
-  if #new_entries > 0 then
-    local tickets = #new_entries / 2
-    redis.call('HINCRBY', ITEM, 'admitted', tickets)
-    redis.call('INCRBY', OUTBOX_EVENTS, tickets)
-    redis.call('INCRBY', OUTBOX_ADMISSIONS, tickets)
-    redis.call('XADD', OUTBOX, '*', 'i', id, 't', format_number(now), 'n', tickets, 'p', epoch,
-      'e', format_number(new_entries_expire_at), 'a', table.concat(new_entries, ' '))
-    write_entries(now)
-  end
+  write_ends(now, id, epoch or '')
+  write_admissions(now, id, epoch or '')
 end

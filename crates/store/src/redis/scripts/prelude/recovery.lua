@@ -4,12 +4,15 @@
 -- Return the fields of the item that describe its losses, as numbers. `loss_until` is the result of
 -- check_generation() if the script has called it.
 local function load_recovery_state(loss_until)
-  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'lostRangeUsedAt',
-    'recoveringUntil'}
-  local item = item_fields('id', 'removed', 'run', 'opening', 'lobbyAt', 'closesAt', 'openedAt', unpack(numbers))
+  local numbers = {'validFrom', 'tail', 'base', 'lostFrom', 'lostTo', 'clockBase', 'takeBackUntil', 'lostRangeUsedAt'}
+  local item = item_fields('id', 'removed', 'recoveringUntil', 'opening', 'lobbyAt', 'closesAt', 'openedAt', 'lanes')
+  local _, lanes = string.gsub(item.lanes or '', ':', ':')
+  item.has_lane = LANE <= lanes
+  add_line_fields(item, {'run', unpack(numbers)})
   for _, name in ipairs(numbers) do
     item[name] = tonumber(item[name] or '0')
   end
+  item.recoveringUntil = tonumber(item.recoveringUntil or '0')
   -- lostTo is valid only with the base that follow_clock() wrote beside it. With any other base, the
   -- numbers up to the base may be lost.
   if item.clockBase ~= item.base then item.lostTo = item.base end
@@ -21,10 +24,10 @@ end
 local function is_in_lost_range(item, number) return item.lostFrom <= number and number <= item.lostTo end
 
 -- Return whether lost numbers may be reclaimed now. A loss of the partition may be declared at any time, but
--- it does not reopen a range whose first ends may be deleted.
+-- it does not reopen a range whose first ends may be deleted. A lane that the policy does not have serves none.
 local function in_reclaim_window(item, now)
   local used_at = item.lostRangeUsedAt
-  return now < math.max(item.takeBackUntil, item.lossUntil)
+  return item.has_lane and now < math.max(item.takeBackUntil, item.lossUntil)
     and (used_at == 0 or now < used_at + RECLAIM_WINDOW_MS)
 end
 
@@ -32,7 +35,7 @@ end
 local function use_lost_range(item, at)
   if item.lostRangeUsedAt > 0 and item.lostRangeUsedAt <= at then return end
   item.lostRangeUsedAt = at
-  redis.call('HSET', ITEM, 'lostRangeUsedAt', format_number(at))
+  redis.call('HSET', LINE, 'lostRangeUsedAt', format_number(at))
 end
 
 -- Return whether there is evidence that the store lost data: another server continues the line, or the
@@ -93,10 +96,11 @@ local function advance_past_lost(item, given, now, recovery_hold)
   local clock = phase(item, now) == 'lobby' and 0 or math.min(now * NUMBERS_PER_MS, MAX_NUMBER)
   move_base(item, math.max(clock, math.max(item.tail, given) + LOSS_GAP))
   item.lostTo = item.base
-  redis.call('HSET', ITEM, 'base', format_number(item.base), 'tail', format_number(item.tail),
+  redis.call('HSET', LINE, 'base', format_number(item.base), 'tail', format_number(item.tail),
     'lostFrom', format_number(item.lostFrom), 'takeBackUntil', format_number(item.takeBackUntil),
-    'lostRangeUsedAt', format_number(item.lostRangeUsedAt), 'recoveringUntil', format_number(item.recoveringUntil),
-    'behindUntil', format_number(now + recovery_hold), 'run', run_id())
+    'lostRangeUsedAt', format_number(item.lostRangeUsedAt), 'run', run_id())
+  redis.call('HSET', ITEM, 'recoveringUntil', format_number(item.recoveringUntil),
+    'behindUntil', format_number(now + recovery_hold))
 end
 
 -- Continue the counter above all lost numbers if another server continues the line, because that server may

@@ -33,7 +33,7 @@ end
 -- fields tail, cohortFirst, cohortSize, cohortServed and drawSeed.
 local function first_rank(item, from)
   local first = tonumber(redis.call('ZRANGEBYSCORE', WAITING, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-    or format_number(tonumber(item.tail) + 1))
+    or format_number(tonumber(item.tail or '0') + 1))
   if (item.drawSeed or '') == '' then return first end
   local cohort_first, served = tonumber(item.cohortFirst), tonumber(item.cohortServed)
   if served < tonumber(item.cohortSize) and cohort_first >= from and first >= cohort_first then
@@ -46,7 +46,7 @@ end
 local unserved
 local function has_unserved_ranks()
   if unserved == nil then
-    local size, served = unpack(redis.call('HMGET', ITEM, 'cohortSize', 'cohortServed'))
+    local size, served = unpack(redis.call('HMGET', LINE, 'cohortSize', 'cohortServed'))
     unserved = (size or '') ~= '' and tonumber(served) < tonumber(size)
   end
   return unserved
@@ -55,7 +55,7 @@ end
 -- Return the number at which the line's counter started; read once per call.
 local cached_base
 local function line_base()
-  cached_base = cached_base or tonumber(redis.call('HGET', ITEM, 'base') or '0')
+  cached_base = cached_base or tonumber(redis.call('HGET', LINE, 'base') or '0')
   return cached_base
 end
 
