@@ -58,7 +58,7 @@ pub use event::{
 };
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
-pub use invitation::Invitation;
+pub use invitation::{Invitation, InvitationError};
 pub use item::{
     Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
 };

@@ -133,6 +133,16 @@ impl TicketKeys {
         encode_uuid(*number, *lane, key.id, key.mac62(item, user, *lane, *number))
     }
 
+    /// Returns the id of the first secret and its MAC without input, for texts other than tokens.
+    pub(crate) fn signing_mac(&self) -> (u8, Hmac<Sha256>) {
+        (self.keys[0].id, self.keys[0].mac.clone())
+    }
+
+    /// Returns the MAC without input of the secret with this id.
+    pub(crate) fn verifying_mac(&self, id: u8) -> Option<&Hmac<Sha256>> {
+        self.keys.iter().find(|key| key.id == id).map(|key| &key.mac)
+    }
+
     /// Verifies a token for `item`, whatever its age.
     pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
         let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
