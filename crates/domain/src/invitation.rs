@@ -56,6 +56,9 @@ impl Invitation {
     /// The most uses of one code.
     pub const MAX_USES: u32 = 10_000;
 
+    /// The longest time until a code expires: 400 days, as for an opening. A longer one is a typing error.
+    pub const MAX_AHEAD_MS: Millis = 400 * 24 * 3_600_000;
+
     /// Returns the id that is this many above `first`, within the bits that a code has for it.
     #[must_use]
     pub fn id_after(first: u64, offset: u64) -> u64 {

@@ -88,3 +88,11 @@ pub fn rfc3339(at: Millis) -> String {
     let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at);
     humantime::format_rfc3339_millis(moment).to_string()
 }
+
+/// Parses a time in RFC 3339, with any offset.
+///
+/// # Errors
+/// A text for the sender of the time.
+pub fn parse_rfc3339(text: &str) -> Result<Millis, String> {
+    opening::timestamp::parse(text)
+}
