@@ -12,7 +12,10 @@ use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
 pub use self::line::{LineClosed, LineEvent, LineOpened, PublishedDraw};
-use crate::{EndReason, ItemId, Millis, Number, Ticket, TicketKeys, Topic, UserId, rfc3339};
+use crate::ids::NumberInLane;
+use crate::{
+    EndReason, ItemId, Lane, LaneName, Millis, Number, Ticket, TicketKeys, Topic, UserId, rfc3339,
+};
 
 /// The namespace of event ids. It must never change, otherwise a repeated event would get another id.
 const EVENT_ID_NAMESPACE: Uuid = Uuid::from_u128(0x6461_6567_6921_4576_8e74_4964_7321_0001);
@@ -56,8 +59,12 @@ pub struct TokenActivated {
     pub user_id: UserId,
     /// The token of the ticket.
     pub token: String,
-    /// The number of the ticket. A line admits in the order of numbers; a ticket that missed its turn comes later.
+    /// The number of the ticket in its lane. A lane admits in this order; a ticket that missed its turn comes later.
     pub number: Number,
+    /// The name of the ticket's lane; absent for the standard lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "LaneName")]
+    pub lane: Option<LaneName>,
     /// When the ticket was admitted, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub activated_at: String,
@@ -78,8 +85,12 @@ pub struct TokenClosed {
     pub user_id: UserId,
     /// The token of the ticket.
     pub token: String,
-    /// The number of the ticket.
+    /// The number of the ticket in its lane.
     pub number: Number,
+    /// The name of the ticket's lane; absent for the standard lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "LaneName")]
+    pub lane: Option<LaneName>,
     /// Why the ticket ended.
     pub reason: EndReason,
     /// When the ticket ended, RFC 3339.
@@ -89,11 +100,12 @@ pub struct TokenClosed {
 
 impl TicketEvent {
     /// Returns an id derived from the ticket and the kind of event, so that a repeated event has the same id.
-    pub fn id(&self, item: &ItemId) -> Uuid {
-        match self {
-            Self::Admitted { number, .. } => event_id(Topic::TokenActivated, item, number),
-            Self::Ended { number, .. } => event_id(Topic::TokenClosed, item, number),
-        }
+    pub fn id(&self, item: &ItemId, lane: Lane) -> Uuid {
+        let topic = match self {
+            Self::Admitted { .. } => Topic::TokenActivated,
+            Self::Ended { .. } => Topic::TokenClosed,
+        };
+        event_id(topic, item, NumberInLane(lane, self.number()))
     }
 
     /// Returns the user.
@@ -121,14 +133,21 @@ fn event_id(topic: Topic, item: &ItemId, key: impl fmt::Display) -> Uuid {
 }
 
 impl TokenActivated {
-    /// Returns the body for an admitted ticket.
-    pub fn new(keys: &TicketKeys, ticket: Ticket, id: Uuid, at: Millis, expires: Millis) -> Self {
+    /// Returns the body for an admitted ticket of the lane with this name.
+    pub fn new(
+        keys: &TicketKeys,
+        (ticket, lane): (Ticket, Option<LaneName>),
+        id: Uuid,
+        at: Millis,
+        expires: Millis,
+    ) -> Self {
         Self {
             event_id: id,
             token: keys.token(&ticket),
             item_id: ticket.item,
             user_id: ticket.user,
             number: ticket.number,
+            lane,
             activated_at: rfc3339(at),
             expires_at: rfc3339(expires),
         }
@@ -136,14 +155,21 @@ impl TokenActivated {
 }
 
 impl TokenClosed {
-    /// Returns the body for a ticket that ended.
-    pub fn new(keys: &TicketKeys, ticket: Ticket, id: Uuid, at: Millis, reason: EndReason) -> Self {
+    /// Returns the body for a ticket, of the lane with this name, that ended.
+    pub fn new(
+        keys: &TicketKeys,
+        (ticket, lane): (Ticket, Option<LaneName>),
+        id: Uuid,
+        at: Millis,
+        reason: EndReason,
+    ) -> Self {
         Self {
             event_id: id,
             token: keys.token(&ticket),
             item_id: ticket.item,
             user_id: ticket.user,
             number: ticket.number,
+            lane,
             reason,
             closed_at: rfc3339(at),
         }
@@ -170,12 +196,39 @@ mod tests {
             at: 5,
             reason: EndReason::Left,
         };
-        assert_eq!(admitted(1, 5).id(&item), admitted(1, 6).id(&item));
-        assert_ne!(admitted(1, 5).id(&item), admitted(2, 5).id(&item));
-        assert_ne!(admitted(1, 5).id(&item), admitted(1, 5).id(&other));
-        assert_ne!(admitted(1, 5).id(&item), ended.id(&item));
+        let id = |event: &TicketEvent| event.id(&item, Lane::STANDARD);
+        assert_eq!(id(&admitted(1, 5)), id(&admitted(1, 6)));
+        assert_ne!(id(&admitted(1, 5)), id(&admitted(2, 5)));
+        assert_ne!(id(&admitted(1, 5)), admitted(1, 5).id(&other, Lane::STANDARD));
+        assert_ne!(id(&admitted(1, 5)), id(&ended));
+        let in_lane = |index| admitted(1, 5).id(&item, Lane::numbered(index).unwrap());
+        assert_eq!(in_lane(0), id(&admitted(1, 5)));
+        assert_ne!(in_lane(1), id(&admitted(1, 5)), "numbers count per lane");
+        assert_ne!(in_lane(1), in_lane(2));
+        assert_ne!(in_lane(1), id(&admitted(11, 5)));
         // Consumers remember ids to skip repeats, so that the id must never change.
         let known = "61ffa54e-c301-5f48-9591-ce26990447e4";
-        assert_eq!(admitted(1, 5).id(&item).to_string(), known);
+        assert_eq!(id(&admitted(1, 5)).to_string(), known);
+        assert_eq!(in_lane(2).to_string(), "ba63bf7b-e360-56bf-a6f4-57055d92a336");
+    }
+
+    #[test]
+    fn only_events_of_other_lanes_name_the_lane() {
+        let (keys, user) = (TicketKeys::generate(), UserId::parse("kim").unwrap());
+        let ticket = Ticket::new(ItemId::parse("a").unwrap(), user, Number(1));
+        let members = LaneName::parse("members").unwrap();
+        for (lane, expected) in [(None, None), (Some(members), Some("members"))] {
+            let ticket = (ticket.clone(), lane);
+            let activated = TokenActivated::new(&keys, ticket.clone(), Uuid::nil(), 1, 2);
+            let closed = TokenClosed::new(&keys, ticket, Uuid::nil(), 1, EndReason::Left);
+            let bodies =
+                [serde_json::to_value(&activated).unwrap(), serde_json::to_value(&closed).unwrap()];
+            for body in &bodies {
+                assert_eq!(body.get("lane").map(|lane| lane.as_str().unwrap()), expected);
+            }
+            let [first, second] = bodies;
+            assert_eq!(serde_json::from_value::<TokenActivated>(first).unwrap(), activated);
+            assert_eq!(serde_json::from_value::<TokenClosed>(second).unwrap(), closed);
+        }
     }
 }

@@ -38,6 +38,11 @@ pub struct Rank(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Lane(u8);
 
+/// A number with its lane, as ids that are hashes contain it. Numbers count per lane; the text of the standard lane
+/// is the number alone, as before there were lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct NumberInLane(pub(crate) Lane, pub(crate) Number);
+
 /// How far a line's counter may be behind the clock: 1 h. A line that lags more continues at the clock
 /// before it issues the next number.
 pub const MAX_CLOCK_LAG_MS: crate::Millis = 3_600_000;
@@ -313,6 +318,13 @@ text_id!(UserId);
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for NumberInLane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(lane, number) = self;
+        if lane.is_standard() { number.fmt(f) } else { write!(f, "{number}\n{}", lane.index()) }
     }
 }
 

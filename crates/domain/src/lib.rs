@@ -58,7 +58,7 @@ pub use event::{
 };
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
-pub use invitation::Invitation;
+pub use invitation::{Invitation, InvitationError};
 pub use item::{
     Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
 };
@@ -87,4 +87,12 @@ pub type Millis = u64;
 pub fn rfc3339(at: Millis) -> String {
     let moment = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at);
     humantime::format_rfc3339_millis(moment).to_string()
+}
+
+/// Parses a time in RFC 3339, with any offset.
+///
+/// # Errors
+/// A text for the sender of the time.
+pub fn parse_rfc3339(text: &str) -> Result<Millis, String> {
+    opening::timestamp::parse(text)
 }

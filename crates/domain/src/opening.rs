@@ -182,7 +182,7 @@ impl Item {
 }
 
 /// Times as RFC 3339 text, or null.
-mod timestamp {
+pub(crate) mod timestamp {
     use std::time::UNIX_EPOCH;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -206,7 +206,7 @@ mod timestamp {
         parse(&text).map(Some).map_err(D::Error::custom)
     }
 
-    fn parse(text: &str) -> Result<Millis, String> {
+    pub(crate) fn parse(text: &str) -> Result<Millis, String> {
         let bad = || format!("{text:?} is not a time such as 2026-11-20T20:00:00Z");
         let (utc, offset_minutes) = split_offset(text).ok_or_else(bad)?;
         let time = humantime::parse_rfc3339(&utc).map_err(|_| bad())?;

@@ -10,7 +10,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ItemId, KeyError, Millis, Number, Ticket, UserId};
+use crate::{ItemId, KeyError, LaneName, Millis, Number, Ticket, TicketKeys, UserId};
 
 const ISSUER: &str = "daegi";
 const PEM_END: &str = "-----END PRIVATE KEY-----";
@@ -41,8 +41,11 @@ pub struct PassClaims {
     pub sub: UserId,
     /// The UUID of the token.
     pub jti: Uuid,
-    /// The ticket's number.
+    /// The ticket's number, unique in its lane.
     pub num: Number,
+    /// The name of the ticket's lane; absent for the standard lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<LaneName>,
     /// When the ticket was admitted, in Unix seconds.
     pub iat: u64,
     /// When the entry expires, in Unix seconds.
@@ -103,14 +106,22 @@ impl PassKeys {
         Self { signing, header, published }
     }
 
-    /// Returns the pass of an entry. The same entry always has the same pass.
-    pub fn pass(&self, ticket: &Ticket, jti: Uuid, entered: Millis, expires: Millis) -> String {
+    /// Returns the pass of an entry whose ticket is of the lane with this name. The same entry always has the same
+    /// pass.
+    pub fn pass(
+        &self,
+        (ticket, lane): (&Ticket, Option<&LaneName>),
+        jti: Uuid,
+        entered: Millis,
+        expires: Millis,
+    ) -> String {
         let claims = PassClaims {
             iss: ISSUER.to_owned(),
             aud: ticket.item.clone(),
             sub: ticket.user.clone(),
             jti,
             num: ticket.number,
+            lane: lane.cloned(),
             iat: entered / 1000,
             exp: expires / 1000,
         };
@@ -138,6 +149,15 @@ impl PassKeys {
     /// Returns the body of `/.well-known/jwks.json`.
     pub fn jwks(&self) -> Jwks {
         Jwks { keys: self.published.iter().map(|key| key.jwk.clone()).collect() }
+    }
+}
+
+impl PassClaims {
+    /// Returns the ticket of the entry. Its lane is that of the token's UUID, because the lanes of the policy may
+    /// have another order now.
+    pub fn ticket(&self) -> Ticket {
+        let (item, user, number) = (self.aud.clone(), self.sub.clone(), self.num);
+        Ticket { item, user, number, lane: TicketKeys::lane(self.jti) }
     }
 }
 
@@ -181,6 +201,7 @@ impl fmt::Debug for PassKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Lane;
 
     const PEM: &str = "-----BEGIN PRIVATE KEY-----\n\
         MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
@@ -192,11 +213,29 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_names_a_lane_other_than_the_standard_one() {
+        let (keys, tickets) = (PassKeys::generate(), TicketKeys::generate());
+        let members = LaneName::parse("members").unwrap();
+        for (index, name) in [(0, None), (3, Some(&members))] {
+            let ticket = Ticket { lane: Lane::numbered(index).unwrap(), ..ticket() };
+            let pass = keys.pass((&ticket, name), tickets.uuid(&ticket), 0, 20_000);
+            let claims = keys.verify(&ticket.item, &pass, 0).unwrap();
+            assert_eq!((claims.lane.as_ref(), claims.ticket()), (name, ticket));
+            let json = serde_json::to_value(&claims).unwrap();
+            assert_eq!(json.as_object().unwrap().contains_key("lane"), name.is_some());
+        }
+    }
+
+    #[test]
     fn a_pass_verifies_until_it_expires_and_only_for_its_item() {
         let keys = PassKeys::generate();
         let (ticket, jti) = (ticket(), Uuid::from_u128(5));
-        let pass = keys.pass(&ticket, jti, 10_000, 20_000);
-        assert_eq!(pass, keys.pass(&ticket, jti, 10_000, 20_000), "the same entry, the same pass");
+        let pass = keys.pass((&ticket, None), jti, 10_000, 20_000);
+        assert_eq!(
+            pass,
+            keys.pass((&ticket, None), jti, 10_000, 20_000),
+            "the same entry, the same pass"
+        );
         let claims = keys.verify(&ticket.item, &pass, 19_999).unwrap();
         assert_eq!((claims.sub, claims.num, claims.jti), (ticket.user, ticket.number, jti));
         assert_eq!(keys.verify(&ticket.item, &pass, 20_000), Err(PassError::Expired));
@@ -212,10 +251,11 @@ mod tests {
         let fresh = SigningKey::from_bytes(&random_bytes());
         let pem = fresh.to_pkcs8_pem(Default::default()).unwrap();
         let both = PassKeys::from_pem(&format!("{}{PEM}", pem.as_str())).unwrap();
-        let pass = old.pass(&ticket(), Uuid::nil(), 0, 99_000);
+        let pass = old.pass((&ticket(), None), Uuid::nil(), 0, 99_000);
         assert!(both.verify(&ticket().item, &pass, 1).is_ok());
         assert!(
-            old.verify(&ticket().item, &both.pass(&ticket(), Uuid::nil(), 0, 99_000), 1).is_err()
+            old.verify(&ticket().item, &both.pass((&ticket(), None), Uuid::nil(), 0, 99_000), 1)
+                .is_err()
         );
         assert_eq!(both.jwks().keys.len(), 2);
     }
@@ -235,7 +275,7 @@ mod tests {
         use jwt_compact::{alg::Ed25519, jwk::JsonWebKey};
 
         let keys = PassKeys::from_pem(PEM).unwrap();
-        let pass = keys.pass(&ticket(), Uuid::from_u128(5), 1_000_000, 2_000_000);
+        let pass = keys.pass((&ticket(), None), Uuid::from_u128(5), 1_000_000, 2_000_000);
         let jwks = serde_json::to_value(keys.jwks()).unwrap();
         let jwk: JsonWebKey<'_> = serde_json::from_value(jwks["keys"][0].clone()).unwrap();
         let key = <Ed25519 as jwt_compact::Algorithm>::VerifyingKey::try_from(&jwk).unwrap();

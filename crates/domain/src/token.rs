@@ -133,6 +133,21 @@ impl TicketKeys {
         encode_uuid(*number, *lane, key.id, key.mac62(item, user, *lane, *number))
     }
 
+    /// Returns the lane in the UUID of a token or a pass.
+    pub(crate) fn lane(uuid: Uuid) -> Lane {
+        Lane::from_bits(uuid.as_u64_pair().0 >> 8)
+    }
+
+    /// Returns the id of the first secret and its MAC without input, for texts other than tokens.
+    pub(crate) fn signing_mac(&self) -> (u8, Hmac<Sha256>) {
+        (self.keys[0].id, self.keys[0].mac.clone())
+    }
+
+    /// Returns the MAC without input of the secret with this id.
+    pub(crate) fn verifying_mac(&self, id: u8) -> Option<&Hmac<Sha256>> {
+        self.keys.iter().find(|key| key.id == id).map(|key| &key.mac)
+    }
+
     /// Verifies a token for `item`, whatever its age.
     pub fn verify(&self, item: &ItemId, token: &str) -> Result<Ticket, TokenError> {
         let (holder, uuid) = split_uuid(token).ok_or(TokenError::Invalid)?;
@@ -212,7 +227,7 @@ impl TokenFields {
         let genuine = (high >> 12) & 0xf == 8 && high & 0xf == 0 && low >> 62 == 0b10;
         genuine.then_some(Self {
             number: Number(high >> 16),
-            lane: Lane::from_bits(high >> 8),
+            lane: TicketKeys::lane(uuid),
             key: ((high >> 4) & 0xf) as u8,
             mac: low & MAC_BITS,
         })

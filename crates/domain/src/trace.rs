@@ -11,7 +11,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::{ItemId, Number};
+use crate::ids::NumberInLane;
+use crate::{ItemId, Lane, Number};
 
 pub use context::TraceContext;
 pub use ratio::{SampleRatio, SampleRatioError};
@@ -41,11 +42,11 @@ pub enum TicketStep {
 }
 
 impl TraceId {
-    /// Returns the trace of a ticket, computed from item and number: they identify the ticket without
+    /// Returns the trace of a ticket, computed from item, lane and number: they identify the ticket without
     /// identifying the user.
     #[must_use]
-    pub fn of(item: &ItemId, number: Number) -> Self {
-        let digest = digest(TRACE_IDS, item, number);
+    pub fn of(item: &ItemId, lane: Lane, number: Number) -> Self {
+        let digest = digest(TRACE_IDS, item, NumberInLane(lane, number));
         Self(digest.iter().take(16).fold(0, |id, byte| id << 8 | u128::from(*byte)))
     }
 }
@@ -63,15 +64,16 @@ impl TicketStep {
 
     /// Returns the span of this step of a ticket.
     #[must_use]
-    pub fn span(self, item: &ItemId, number: Number) -> SpanId {
-        let digest = digest(&format!("{SPAN_IDS}\n{}", self.name()), item, number);
+    pub fn span(self, item: &ItemId, lane: Lane, number: Number) -> SpanId {
+        let ids = format!("{SPAN_IDS}\n{}", self.name());
+        let digest = digest(&ids, item, NumberInLane(lane, number));
         SpanId(digest.iter().take(8).fold(0, |id, byte| id << 8 | u64::from(*byte)))
     }
 }
 
-/// Hashes prefix, item and number. Item ids contain no line break, so that different tickets have different
+/// Hashes prefix, item, number and lane. Item ids contain no line break, so that different tickets have different
 /// texts.
-fn digest(ids: &str, item: &ItemId, number: Number) -> [u8; 32] {
+fn digest(ids: &str, item: &ItemId, number: NumberInLane) -> [u8; 32] {
     Sha256::digest(format!("{ids}\n{item}\n{number}")).into()
 }
 
@@ -101,19 +103,30 @@ mod tests {
 
     #[test]
     fn every_ticket_has_a_distinct_trace() {
-        let tickets = [("a", 1), ("a", 2), ("a", 11), ("a1", 1), ("b", 1)];
-        let traces = tickets.map(|(id, number)| TraceId::of(&item(id), Number(number)));
+        let tickets = [
+            ("a", 0, 1),
+            ("a", 0, 2),
+            ("a", 0, 11),
+            ("a1", 0, 1),
+            ("b", 0, 1),
+            ("a", 1, 1),
+            ("a", 2, 1),
+        ];
+        let traces = tickets.map(|(id, index, number)| {
+            TraceId::of(&item(id), Lane::numbered(index).unwrap(), Number(number))
+        });
         assert_eq!(HashSet::from(traces).len(), tickets.len());
     }
 
     #[test]
     fn every_step_of_a_ticket_has_a_distinct_span() {
-        let spans = STEPS.map(|step| step.span(&item("a"), Number(1)));
+        let spans = STEPS.map(|step| step.span(&item("a"), Lane::STANDARD, Number(1)));
         assert_eq!(HashSet::from(spans).len(), STEPS.len());
-        assert_ne!(
-            TicketStep::Join.span(&item("a"), Number(1)),
-            TicketStep::Join.span(&item("a"), Number(2))
-        );
+        let join = |index, number| {
+            TicketStep::Join.span(&item("a"), Lane::numbered(index).unwrap(), Number(number))
+        };
+        assert_ne!(join(0, 1), join(0, 2));
+        assert_ne!(join(0, 1), join(1, 1));
     }
 
     /// A process of another version must compute the same ids.
@@ -121,8 +134,15 @@ mod tests {
     fn ids_never_change() {
         let (item, number) = (item("concert"), Number(114_870_076_687_617));
         let known = "3255b886f3e172f98615309bb9670663";
-        assert_eq!(TraceId::of(&item, number).to_string(), known);
-        let spans = STEPS.map(|step| step.span(&item, number).to_string());
+        let standard = Lane::STANDARD;
+        assert_eq!(TraceId::of(&item, standard, number).to_string(), known);
+        let spans = STEPS.map(|step| step.span(&item, standard, number).to_string());
         assert_eq!(spans, ["4692be0a45d66ab2", "653ad71ffedfba4f", "e2e1a755b9aebed5"]);
+        let second = Lane::numbered(2).unwrap();
+        assert_eq!(
+            TraceId::of(&item, second, number).to_string(),
+            "5193219841454c83d432b97e4cacb29e"
+        );
+        assert_eq!(TicketStep::Join.span(&item, second, number).to_string(), "d6fbf370ed9a614f");
     }
 }

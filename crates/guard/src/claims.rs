@@ -54,7 +54,7 @@ impl Claims {
         now: Millis,
         skew: Duration,
     ) -> Result<Entry, Refusal> {
-        let PassClaims { iss, aud, sub, jti, num, iat, exp } = self.pass;
+        let PassClaims { iss, aud, sub, jti, num, lane, iat, exp } = self.pass;
         let (now, skew) = (now / 1000, skew.as_secs());
         if iss != ISSUER {
             return Err(Refusal::Invalid);
@@ -73,6 +73,7 @@ impl Claims {
             item: aud,
             pass_id: jti,
             number: num,
+            lane,
             expires_at: exp,
             signature_verified,
         })

@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use daegi_domain::{ItemId, Number, UserId};
+use daegi_domain::{ItemId, LaneName, Number, UserId};
 use uuid::Uuid;
 
 /// An admitted user, as stated by their pass. Handlers behind a [`GuardLayer`](crate::GuardLayer)
@@ -17,8 +17,10 @@ pub struct Entry {
     /// The id of the pass. It changes when daegi's ticket secret is rotated. Use `item`, `user` and
     /// `number` as the key for one order per entry: all passes of an entry share them.
     pub pass_id: Uuid,
-    /// The ticket's number in the line.
+    /// The ticket's number, unique in its lane.
     pub number: Number,
+    /// The name of the ticket's lane; `None` for the standard lane.
+    pub lane: Option<LaneName>,
     /// When the entry expires, in seconds since the Unix epoch.
     pub expires_at: u64,
     /// Whether the signature was verified. False only with

@@ -43,7 +43,7 @@ pub mod layer;
 mod pass_source;
 pub mod refusal;
 
-pub use daegi_domain::ItemId;
+pub use daegi_domain::{ItemId, LaneName};
 pub use entry::Entry;
 pub use guard::{Authorization, Clock, Error, Guard, GuardConfig, OnUnavailable};
 pub use layer::GuardLayer;

@@ -2,7 +2,7 @@
 //! join one branch. Polls are never traced.
 //!
 //! Several processes make spans of one ticket. They form one trace, because their ids are derived
-//! from the ticket ([`daegi_domain::trace`]). Spans carry item, number and epoch, never the user. A
+//! from the ticket ([`daegi_domain::trace`]). Spans carry item, lane, number and epoch, never the user. A
 //! span that cannot be exported is counted and dropped; no request waits for the collector.
 
 mod exporter;
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use axum::http::HeaderMap;
 use daegi_domain::{
-    ItemId, Millis, Number, SampleRatio, SpanId, TicketStep, TraceContext, TraceId,
+    ItemId, Lane, Millis, Number, SampleRatio, SpanId, TicketStep, TraceContext, TraceId,
 };
 use metrics::{Counter, counter};
 use tokio::sync::mpsc;
@@ -90,14 +90,19 @@ impl Tracer {
         &self,
         call: TracedCall,
         item: &ItemId,
+        lane: Lane,
         number: Number,
         start: &RequestStart,
     ) {
-        let Some(trace) = self.sampled_trace(item, number) else { return };
+        let Some(trace) = self.sampled_trace(item, lane, number) else { return };
         let span = match call {
-            TracedCall::Join => Span::for_step(TicketStep::Join, trace, item, number, start.at),
-            TracedCall::Leave => Span::for_call("leave", trace, item, number, start.at),
-            TracedCall::Complete => Span::for_call("complete", trace, item, number, start.at),
+            TracedCall::Join => {
+                Span::for_step(TicketStep::Join, trace, (item, lane, number), start.at)
+            }
+            TracedCall::Leave => Span::for_call("leave", trace, (item, lane, number), start.at),
+            TracedCall::Complete => {
+                Span::for_call("complete", trace, (item, lane, number), start.at)
+            }
         };
         self.end(span.with_link(start.caller.as_ref()));
     }
@@ -108,20 +113,27 @@ impl Tracer {
         &self,
         step: TicketStep,
         item: &ItemId,
+        lane: Lane,
         number: Number,
         at: Millis,
     ) -> Option<Span> {
-        let trace = self.sampled_trace(item, number)?;
+        let trace = self.sampled_trace(item, lane, number)?;
         let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(at);
-        Some(Span::for_step(step, trace, item, number, at))
+        Some(Span::for_step(step, trace, (item, lane, number), at))
     }
 
     /// Returns the trace context of a step of a ticket, the same for every repeat; `None` if
     /// tracing is off.
     #[must_use]
-    pub fn context(&self, step: TicketStep, item: &ItemId, number: Number) -> Option<TraceContext> {
+    pub fn context(
+        &self,
+        step: TicketStep,
+        item: &ItemId,
+        lane: Lane,
+        number: Number,
+    ) -> Option<TraceContext> {
         let tracer = self.0.as_ref()?;
-        let (trace, span) = (TraceId::of(item, number), step.span(item, number));
+        let (trace, span) = (TraceId::of(item, lane, number), step.span(item, lane, number));
         Some(TraceContext { trace, span, sampled: tracer.ratio.should_sample(trace) })
     }
 
@@ -134,9 +146,9 @@ impl Tracer {
     }
 
     /// Returns the trace of a ticket if it is sampled.
-    fn sampled_trace(&self, item: &ItemId, number: Number) -> Option<TraceId> {
+    fn sampled_trace(&self, item: &ItemId, lane: Lane, number: Number) -> Option<TraceId> {
         let tracer = self.0.as_ref()?;
-        Some(TraceId::of(item, number)).filter(|trace| tracer.ratio.should_sample(*trace))
+        Some(TraceId::of(item, lane, number)).filter(|trace| tracer.ratio.should_sample(*trace))
     }
 }
 

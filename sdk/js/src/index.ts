@@ -4,7 +4,7 @@
 //   const ticket = await room.join("kim");
 //   room.follow(ticket).on("enterable", (mine) => location.assign(mine.entryUrl ?? "/"));
 
-export { WaitingRoom, type RoomOptions } from "./room.js";
+export { WaitingRoom, type JoinOptions, type RoomOptions } from "./room.js";
 export { TicketSubscription, type Connection, type SubscriptionEvents, type SubscriptionOptions } from "./subscription.js";
 export { ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
 export { checkDraw, type DrawCheck, type DrawCheckName, type DrawRecord, type DrawTicket } from "./draw.js";

@@ -5,6 +5,7 @@ export type ProblemCode =
   | "INVALID_TOKEN"
   | "TOKEN_MISMATCH"
   | "BLOCKED"
+  | "INVALID_CODE"
   | "ITEM_NOT_FOUND"
   | "SOLD_OUT"
   | "QUEUE_DISABLED"

@@ -15,6 +15,12 @@ export interface RoomOptions {
   fetch?: typeof fetch;
 }
 
+export interface JoinOptions {
+  /** An invitation code, as the user typed it. The ticket is then in the lane of the code. */
+  code?: string;
+  signal?: AbortSignal;
+}
+
 /** Options of one request. */
 interface RequestOptions {
   method?: string;
@@ -42,9 +48,10 @@ export class WaitingRoom {
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
-  /** Joins the line, or returns the ticket this user has. */
-  async join(userId: string, signal?: AbortSignal): Promise<Ticket> {
-    const options = { method: "POST", headers: { "user-id": userId }, ...(signal && { signal }) };
+  /** Joins the line, or returns the ticket this user has. A refused invitation code is the problem `INVALID_CODE`. */
+  async join(userId: string, { code, signal }: JoinOptions = {}): Promise<Ticket> {
+    const headers = { "user-id": userId, ...(code && { "daegi-code": headerText(code) }) };
+    const options = { method: "POST", headers, ...(signal && { signal }) };
     return (await this.#requestLine("", options)).json() as Promise<Ticket>;
   }
 
@@ -116,6 +123,11 @@ export class WaitingRoom {
     // The header has whole seconds: on average it is 500 ms behind.
     if (!Number.isNaN(serverTime)) this.#clockOffsetMs = serverTime + 500 - Date.now();
   }
+}
+
+/** Replaces what no header can carry, such as the long dash of a text processor. The server ignores dashes in codes. */
+function headerText(code: string): string {
+  return code.trim().replace(/[^\x21-\x7e]+/g, "-");
 }
 
 function withTimeout(ms: number, signal?: AbortSignal): AbortSignal {

@@ -52,6 +52,8 @@ export interface Ticket {
   opensInMs: number | null;
   /** The rank that the draw gave to this ticket, from 1; `null` before the draw and for tickets that took no part. */
   cohortRank: number | null;
+  /** The name of the ticket's lane; `null` in the standard lane, and absent from servers without lanes. */
+  lane?: string | null;
   etaSeconds: Eta | null;
   pollAfterMs: number;
   /** The pass, a JWT, once the ticket is admitted. */

@@ -12,6 +12,34 @@ test("a join sends the user id and returns the ticket", async (context) => {
   assert.equal((await line.join("lee")).userId, "lee");
 });
 
+test("a join with an invitation code sends it in a header that can carry it", async (context) => {
+  const codes: unknown[] = [];
+  const line = await room(context, (request, response) => {
+    codes.push(request.headers["daegi-code"]);
+    json(response, ticket({ lane: "members" }), 201);
+  });
+  assert.equal((await line.join("kim", { code: "65nfev21-001H4D2P-F2D4GRYB-R83AF0AC" })).lane, "members");
+  await line.join("kim", { code: " 65NFEV21 001H4D2P\u2013F2D4GRYB\u00a0\u2014 R83AF0AC\n" });
+  await line.join("kim", { code: "" });
+  await line.join("kim");
+  const sent = ["65nfev21-001H4D2P-F2D4GRYB-R83AF0AC", "65NFEV21-001H4D2P-F2D4GRYB-R83AF0AC", undefined, undefined];
+  assert.deepEqual(codes, sent);
+});
+
+test("a refused invitation code is a problem that no retry can help", async (context) => {
+  const line = await room(context, (_, response) => problem(response, 403, "INVALID_CODE"));
+  await assert.rejects(line.join("kim", { code: "x" }), (error) => {
+    assert.ok(error instanceof ProblemError);
+    assert.deepEqual([error.code, error.status, error.isTransient], ["INVALID_CODE", 403, false]);
+    return true;
+  });
+});
+
+test("a join can be cancelled", async (context) => {
+  const line = await room(context, () => {});
+  await assert.rejects(line.join("kim", { signal: AbortSignal.abort() }), { name: "AbortError" });
+});
+
 test("a token is never part of a URL", async (context) => {
   const asked: string[] = [];
   const line = await room(context, (request, response) => {

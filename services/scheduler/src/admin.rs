@@ -8,6 +8,7 @@ mod audit;
 mod auth;
 mod counts;
 mod error;
+mod invitations;
 mod items;
 mod leader;
 mod lines;
@@ -30,6 +31,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Json, Router};
+use daegi_domain::TicketKeys;
 use daegi_runtime::{AdminToken, Clock, Code, Problem, openapi};
 use daegi_store::SharedStore;
 use serde_json::Value;
@@ -49,6 +51,7 @@ const STORE_TIMEOUT: Duration = Duration::from_millis(900);
 pub struct AdminState {
     store: SharedStore,
     token: AdminToken,
+    ticket_keys: TicketKeys,
     clock: Clock,
     leadership: Arc<Leadership>,
     monitor: Arc<LineMonitor>,
@@ -61,11 +64,12 @@ type AdminResult<T> = Result<T, AdminError>;
 
 impl AdminState {
     /// The admin API of this store. It reads the leader from `leadership` and samples from
-    /// `monitor`; background loads run on `tasks`.
+    /// `monitor`; background loads run on `tasks`. `ticket_keys` sign invitation codes.
     #[must_use]
     pub fn new(
         store: SharedStore,
         token: AdminToken,
+        ticket_keys: TicketKeys,
         clock: Clock,
         leadership: Arc<Leadership>,
         monitor: Arc<LineMonitor>,
@@ -73,7 +77,17 @@ impl AdminState {
     ) -> Self {
         let overview_cache = overview_cache::OverviewCache::default();
         let sign_ins = sign_in::SignIns::new();
-        Self { store, token, clock, leadership, monitor, overview_cache, sign_ins, tasks }
+        Self {
+            store,
+            token,
+            ticket_keys,
+            clock,
+            leadership,
+            monitor,
+            overview_cache,
+            sign_ins,
+            tasks,
+        }
     }
 
     /// Returns the router of the console, of the docs page and of all calls under `/internal/admin`.

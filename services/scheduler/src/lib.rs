@@ -70,7 +70,7 @@ pub struct SchedulerDeps {
     pub lease: Duration,
     /// The number of unpublished admission events of a partition at which admission is held.
     pub outbox_max: u64,
-    /// Signs tokens: the hashes of a lobby's tokens are part of its draw.
+    /// Signs tokens, whose hashes are part of a draw, and invitation codes.
     pub ticket_keys: TicketKeys,
     /// Where events go.
     pub sink: SharedSink,
@@ -82,7 +82,8 @@ pub struct SchedulerDeps {
 pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     metrics::describe();
     let leadership = Arc::new(Leadership::new());
-    let (store, clock, token) = (deps.store.clone(), deps.clock.clone(), deps.admin_token.clone());
+    let (store, clock) = (deps.store.clone(), deps.clock.clone());
+    let (token, keys) = (deps.admin_token.clone(), deps.ticket_keys.clone());
     let leader = LeaderLoop::new(deps, leadership.clone());
     let monitor =
         LineMonitor::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
@@ -90,7 +91,7 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     shutdown.spawn("leader", leader.run(shutdown.clone()));
     shutdown.spawn_until_stopped("monitor", monitor.clone().run());
     let tasks = shutdown.tracker().clone();
-    AdminState::new(store, token, clock, leadership, monitor, tasks).router()
+    AdminState::new(store, token, keys, clock, leadership, monitor, tasks).router()
 }
 
 /// Runs one replica until the shutdown: seeds, leader or standby, admin API, health.

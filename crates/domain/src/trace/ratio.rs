@@ -36,11 +36,11 @@ impl FromStr for SampleRatio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ItemId, Number};
+    use crate::{ItemId, Lane, Number};
 
     fn sampled(ratio: &str) -> usize {
         let (ratio, item): (SampleRatio, _) = (ratio.parse().unwrap(), ItemId::parse("a").unwrap());
-        let traces = (0..10_000).map(|number| TraceId::of(&item, Number(number)));
+        let traces = (0..10_000).map(|number| TraceId::of(&item, Lane::STANDARD, Number(number)));
         traces.filter(|trace| ratio.should_sample(*trace)).count()
     }
 

@@ -27,7 +27,7 @@ impl Shop {
         daegi.state().keys = Some(serde_json::to_value(keys.jwks()).unwrap());
         let (item, user) = (concert(), UserId::parse("kim").unwrap());
         let ticket = Ticket::new(item, user, Number(7));
-        let pass = keys.pass(&ticket, tickets.uuid(&ticket), 1_000_000, 1_600_000);
+        let pass = keys.pass((&ticket, None), tickets.uuid(&ticket), 1_000_000, 1_600_000);
         let config = GuardConfig {
             internal_url: Some(daegi.url.clone()),
             browser_url: "https://wait.example".to_owned(),

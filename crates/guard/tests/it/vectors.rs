@@ -78,7 +78,7 @@ fn outcome(result: Result<Entry, Refusal>) -> Value {
     match result {
         Ok(entry) => json!({ "entry": {
             "userId": entry.user, "itemId": entry.item, "passId": entry.pass_id,
-            "number": entry.number, "expiresAt": entry.expires_at, "signatureVerified": entry.signature_verified,
+            "number": entry.number, "lane": entry.lane, "expiresAt": entry.expires_at, "signatureVerified": entry.signature_verified,
             "token": entry.token(),
         }}),
         Err(refusal) => json!({ "refused": refusal.code() }),

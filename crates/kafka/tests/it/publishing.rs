@@ -11,7 +11,7 @@ use crate::broker::{Broker, TEST_TIMEOUT};
 fn activated(item: &str, number: u64) -> TokenActivated {
     let (item, user) = (ItemId::parse(item).unwrap(), UserId::parse("kim").unwrap());
     let ticket = Ticket::new(item, user, Number(number));
-    TokenActivated::new(&TicketKeys::generate(), ticket, Uuid::new_v4(), 1_000, 2_000)
+    TokenActivated::new(&TicketKeys::generate(), (ticket, None), Uuid::new_v4(), 1_000, 2_000)
 }
 
 #[tokio::test]

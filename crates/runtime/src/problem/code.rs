@@ -20,6 +20,8 @@ pub enum Code {
     TokenMismatch,
     /// This user may not join.
     Blocked,
+    /// The invitation code is malformed, of another item, expired or used up.
+    InvalidCode,
     /// There is no such item.
     ItemNotFound,
     /// The item's line has no draw.
@@ -67,12 +69,13 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::Unauthorized,
         Self::TokenMismatch,
         Self::Blocked,
+        Self::InvalidCode,
         Self::ItemNotFound,
         Self::NoDraw,
         Self::NotFound,
@@ -104,6 +107,7 @@ impl Code {
             Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
+            Self::InvalidCode => (S::FORBIDDEN, "INVALID_CODE", "Invalid invitation code"),
             Self::ItemNotFound => (S::NOT_FOUND, "ITEM_NOT_FOUND", "Item not found"),
             Self::NoDraw => (S::NOT_FOUND, "NO_DRAW", "No draw"),
             Self::NotFound => (S::NOT_FOUND, "NOT_FOUND", "Route not found"),

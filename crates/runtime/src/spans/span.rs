@@ -1,6 +1,6 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use daegi_domain::{ItemId, Number, SpanId, TicketStep, TraceContext, TraceId};
+use daegi_domain::{ItemId, Lane, Number, SpanId, TicketStep, TraceContext, TraceId};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span as Message;
@@ -20,30 +20,28 @@ impl Span {
     pub(super) fn for_step(
         step: TicketStep,
         trace: TraceId,
-        item: &ItemId,
-        number: Number,
+        (item, lane, number): (&ItemId, Lane, Number),
         at: SystemTime,
     ) -> Self {
-        let own = step.span(item, number);
+        let own = step.span(item, lane, number);
         let (kind, parent) = match step {
             TicketStep::Join => (SpanKind::Server, None),
             TicketStep::Admit | TicketStep::End => {
-                (SpanKind::Producer, Some(TicketStep::Join.span(item, number)))
+                (SpanKind::Producer, Some(TicketStep::Join.span(item, lane, number)))
             }
         };
-        Self::new(step.name(), kind, (trace, own, parent), at).of(item, number)
+        Self::new(step.name(), kind, (trace, own, parent), at).of(item, lane, number)
     }
 
     /// The span of a call. Its id is random, because the call may be repeated.
     pub(super) fn for_call(
         name: &str,
         trace: TraceId,
-        item: &ItemId,
-        number: Number,
+        (item, lane, number): (&ItemId, Lane, Number),
         at: SystemTime,
     ) -> Self {
-        let ids = (trace, random_span_id(), Some(TicketStep::Join.span(item, number)));
-        Self::new(name, SpanKind::Server, ids, at).of(item, number)
+        let ids = (trace, random_span_id(), Some(TicketStep::Join.span(item, lane, number)));
+        Self::new(name, SpanKind::Server, ids, at).of(item, lane, number)
     }
 
     fn new(
@@ -64,8 +62,10 @@ impl Span {
         })
     }
 
-    fn of(self, item: &ItemId, number: Number) -> Self {
-        self.with("daegi.item", item.as_str()).with_number("daegi.number", number.0)
+    fn of(self, item: &ItemId, lane: Lane, number: Number) -> Self {
+        let span = self.with("daegi.item", item.as_str()).with_number("daegi.number", number.0);
+        // Absent for the standard lane, as in events.
+        if lane.is_standard() { span } else { span.with_number("daegi.lane", lane.index() as u64) }
     }
 
     /// Adds a text attribute. It must not identify the user.

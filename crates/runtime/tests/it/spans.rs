@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use daegi_domain::{ItemId, Number, TicketStep};
+use daegi_domain::{ItemId, Lane, Number, TicketStep};
 use daegi_runtime::spans::{RequestStart, SPANS, TracedCall};
 use daegi_runtime::{Role, Shutdown, Tracer, telemetry};
 use tokio::net::TcpListener;
@@ -23,7 +23,13 @@ fn tracer(endpoint: &str, shutdown: &Shutdown) -> Tracer {
 }
 
 fn join(tracer: &Tracer, start: &RequestStart, number: u64) {
-    tracer.record_call(TracedCall::Join, &ItemId::parse("concert").unwrap(), Number(number), start);
+    tracer.record_call(
+        TracedCall::Join,
+        &ItemId::parse("concert").unwrap(),
+        Lane::STANDARD,
+        Number(number),
+        start,
+    );
 }
 
 /// How many spans had this result, in all tests of this process.
@@ -39,8 +45,8 @@ fn without_a_collector_tracing_is_off() {
     let (tracer, item) = (Tracer::default(), ItemId::parse("concert").unwrap());
     assert!(!tracer.is_on());
     assert!(tracer.begin(&HeaderMap::new()).is_none());
-    assert!(tracer.context(TicketStep::Admit, &item, Number(1)).is_none());
-    assert!(tracer.step(TicketStep::Admit, &item, Number(1), 0).is_none());
+    assert!(tracer.context(TicketStep::Admit, &item, Lane::STANDARD, Number(1)).is_none());
+    assert!(tracer.step(TicketStep::Admit, &item, Lane::STANDARD, Number(1), 0).is_none());
 }
 
 #[tokio::test]

@@ -150,6 +150,7 @@ mod tests {
             item: ItemId::parse("concert").unwrap(),
             pass_id: Uuid::from_u128(id),
             number: Number(7),
+            lane: None,
             expires_at: 0,
             signature_verified: true,
         };

@@ -168,6 +168,7 @@ mod tests {
             user_id: UserId::parse("kim").unwrap(),
             token: "kim-concert-…".to_owned(),
             number: Number(7),
+            lane: None,
             activated_at: rfc3339(0),
             expires_at: rfc3339(1),
         };

@@ -11,8 +11,10 @@ export interface Entry {
   itemId: string;
   /** The id of the pass. It changes when daegi's ticket secret is rotated. */
   passId: string;
-  /** The ticket's number in the line. */
+  /** The ticket's number, unique in its lane. */
   number: number;
+  /** The name of the ticket's lane; `null` for the standard lane. */
+  lane: string | null;
   /** When the entry expires, in seconds since the Unix epoch. */
   expiresAt: number;
   /** Whether the signature was verified. False only with `onUnavailable: "failOpen"`. */
@@ -24,6 +26,7 @@ export interface Entry {
 const ISSUER = "daegi";
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const USER = /^[A-Za-z0-9._~@:+-]{1,128}$/;
+const LANE = /^(?!standard$)[A-Za-z0-9._~-]{1,32}$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Reads the key id from the JWT header. It is unverified. */
@@ -38,14 +41,15 @@ export function kidOf(pass: string): string {
 /** Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified. */
 export function entryFrom(pass: string, key: KeyObject | null, item: string, now: number, skew: number): Entry {
   if (key !== null && !isSigned(pass, key)) throw new Refusal("PASS_INVALID");
-  const { iss, aud, sub, jti, num, iat, exp, nbf } = object(pass.split(".")[1]);
+  const { iss, aud, sub, jti, num, lane = null, iat, exp, nbf } = object(pass.split(".")[1]);
   const whole = matches(sub, USER) && matches(jti, UUID) && isItem(aud) && isCount(num) && isCount(iat) && isCount(exp);
-  if (!whole || iss !== ISSUER || !(nbf === undefined || isCount(nbf))) throw new Refusal("PASS_INVALID");
+  const isLane = lane === null || matches(lane, LANE);
+  if (!whole || !isLane || iss !== ISSUER || !(nbf === undefined || isCount(nbf))) throw new Refusal("PASS_INVALID");
   if (aud !== item) throw new Refusal("PASS_OTHER_ITEM");
   if (Math.max(iat, nbf ?? 0) > now + skew) throw new Refusal("PASS_NOT_YET_VALID");
   if (exp + skew <= now) throw new Refusal("PASS_EXPIRED");
   const token = `${sub}-${aud}-${jti}`;
-  return { userId: sub, itemId: aud, passId: jti, number: num, expiresAt: exp, signatureVerified: key !== null, token };
+  return { userId: sub, itemId: aud, passId: jti, number: num, lane, expiresAt: exp, signatureVerified: key !== null, token };
 }
 
 function isSigned(pass: string, key: KeyObject): boolean {

@@ -58,7 +58,7 @@ impl TicketService {
                 let response = self.ticket_response(&ticket, token, Some(&cached), view);
                 // The trace of an existing ticket began with its first join.
                 if let Some(begun) = begun.filter(|_| new) {
-                    self.tracer.record_call(TracedCall::Join, item, number, begun);
+                    self.tracer.record_call(TracedCall::Join, item, ticket.lane, number, begun);
                 }
                 Ok((new, response))
             }
@@ -149,7 +149,7 @@ impl TicketService {
         let ticket = self.verify_token(presented)?;
         let now = self.clock.now_ms();
         let left = with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
-        let Ticket { item, number, .. } = ticket;
+        let Ticket { item, number, lane, .. } = ticket;
         self.lines.discard_cached_state(&item, number);
         require_known_item(left)?;
         if let Some(line) = self.lines.get(&item) {
@@ -158,7 +158,7 @@ impl TicketService {
             let _ = with_request_timeout(line.refresh()).await;
         }
         if let Some(begun) = begun {
-            self.tracer.record_call(TracedCall::Leave, &item, number, begun);
+            self.tracer.record_call(TracedCall::Leave, &item, lane, number, begun);
         }
         Ok(())
     }
@@ -178,7 +178,7 @@ impl TicketService {
                 Ok(claims) if self.ticket_keys.is_too_old(claims.num, now) => {
                     return Err(TokenError::TooOld.into());
                 }
-                Ok(claims) => Ticket::new(item, claims.sub, claims.num),
+                Ok(claims) => claims.ticket(),
                 Err(PassError::Expired) => return Ok(false),
                 Err(PassError::Invalid) => return Err(TokenError::Invalid.into()),
                 Err(PassError::WrongItem) => return Err(TokenError::WrongItem.into()),
@@ -186,10 +186,10 @@ impl TicketService {
         };
         let completed = self.store.complete(&ticket, EndReason::Completed, now);
         let released = require_known_item(with_store_timeout("complete", completed).await?)?;
-        let Ticket { item, number, .. } = ticket;
+        let Ticket { item, number, lane, .. } = ticket;
         self.lines.discard_cached_state(&item, number);
         if let Some(begun) = begun {
-            self.tracer.record_call(TracedCall::Complete, &item, number, begun);
+            self.tracer.record_call(TracedCall::Complete, &item, lane, number, begun);
         }
         Ok(released)
     }

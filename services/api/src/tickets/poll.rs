@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use daegi_domain::{
     Branding, EndReason, Eta, ItemId, ItemName, LineState, Millis, Policy, Status, Ticket, UserId,
-    rate, rfc3339,
+    lane, rate, rfc3339,
 };
 use daegi_store::{LiveState, TicketState};
 use tokio::time::{Instant, sleep_until};
@@ -330,7 +330,10 @@ impl TicketService {
         at: Millis,
         expires_at: Millis,
     ) -> wire::Ticket {
-        let pass = self.pass_keys.pass(ticket, self.ticket_keys.uuid(ticket), at, expires_at);
+        let lane =
+            cached.and_then(|cached| lane::name(&cached.line.item.policy.lanes, ticket.lane));
+        let jti = self.ticket_keys.uuid(ticket);
+        let pass = self.pass_keys.pass((ticket, lane), jti, at, expires_at);
         wire::Ticket {
             entry_url: cached
                 .and_then(|cached| cached.line.item.policy.entry_url(&pass, &base.token)),

@@ -19,6 +19,7 @@ fn closed(harness: &ConsumerHarness, ticket: &Ticket, token: &Ticket) -> Record 
         user_id: ticket.user.clone(),
         token: harness.ticket_keys.token(token),
         number: ticket.number,
+        lane: None,
         reason: EndReason::Completed,
         closed_at: "2026-01-01T00:00:00Z".into(),
     };

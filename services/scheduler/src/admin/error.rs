@@ -1,7 +1,7 @@
 //! The errors of admin calls and their HTTP responses.
 
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{ItemId, PolicyError};
+use daegi_domain::{ItemId, LaneName, PolicyError};
 use daegi_runtime::{Code, Problem};
 use daegi_store::Error as StoreError;
 
@@ -29,7 +29,9 @@ pub(super) enum AdminError {
     OpeningInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
     NotScheduled(ItemId),
-    #[error("no random secret of the draw can be made: {0}; try again")]
+    #[error("item {0} has no lane {1}: set the lanes of its policy first")]
+    LaneNotFound(ItemId, LaneName),
+    #[error("no random bytes can be made: {0}; try again")]
     NoRandomness(getrandom::Error),
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -52,7 +54,8 @@ impl From<AdminError> for Problem {
             | AdminError::Conflict(_)
             | AdminError::LineNotEmpty(_)
             | AdminError::OpeningInPut(_)
-            | AdminError::NotScheduled(_) => Self::new(Code::Conflict, detail),
+            | AdminError::NotScheduled(_)
+            | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");
                 Self::unavailable(detail)

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::audit::AuditPage;
 use super::counts::TokenCounts;
+use super::invitations::{Invitations, NewInvitations};
 use super::items::Items;
 use super::leader::LeaderView;
 use super::lines::{LineDetail, LineHistory};
@@ -19,7 +20,9 @@ use super::recovery::Declared;
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
-use super::{AdminState, audit, counts, items, leader, lines, policy, recovery, settings};
+use super::{
+    AdminState, audit, counts, invitations, items, leader, lines, policy, recovery, settings,
+};
 
 type AdminOperation = Operation<Arc<AdminState>>;
 
@@ -121,6 +124,7 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
                 remove(),
                 manually(),
                 set_policy(),
+                create_invitations(),
             ],
         },
         Group {
@@ -248,6 +252,19 @@ fn set_policy() -> AdminOperation {
         .with_body::<Policy>(true)
         .with_example(json!({ "maxActive": 200, "passTtlSeconds": 300 }))
         .with_response(item_response(200, "The item."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::ItemNotFound, Code::Conflict])
+}
+
+fn create_invitations() -> AdminOperation {
+    let id = ("createInvitations", "Makes invitation codes for a lane.");
+    change(("post", "/waiting-item/{itemId}/invitations"), id, invitations::create)
+        .with_description(
+            "Codes are signed and not stored: the response is the only place that has them.",
+        )
+        .with_parameters([ITEM])
+        .with_body::<NewInvitations>(true)
+        .with_response(ResponseSpec::json::<Invitations>(200, "The codes."))
         .with_problems(BODY_PROBLEMS)
         .with_problems([Code::ItemNotFound, Code::Conflict])
 }

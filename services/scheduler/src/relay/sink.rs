@@ -127,15 +127,15 @@ impl KafkaSink {
     }
 
     fn record(&self, item: &ItemId, event: &TicketEvent) -> Result<Record> {
-        let (id, keys) = (event.id(item), &self.ticket_keys);
         let ticket = Ticket::new(item.clone(), event.user().clone(), event.number());
+        let (id, keys) = (event.id(item, ticket.lane), &self.ticket_keys);
         match *event {
             TicketEvent::Admitted { at, expires_at, .. } => {
-                let body = TokenActivated::new(keys, ticket, id, at, expires_at);
+                let body = TokenActivated::new(keys, (ticket, None), id, at, expires_at);
                 Record::from_event(&body, &self.topics)
             }
             TicketEvent::Ended { at, reason, .. } => {
-                let body = TokenClosed::new(keys, ticket, id, at, reason);
+                let body = TokenClosed::new(keys, (ticket, None), id, at, reason);
                 Record::from_event(&body, &self.topics)
             }
         }

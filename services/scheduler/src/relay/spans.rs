@@ -1,6 +1,6 @@
 //! Spans of published events.
 
-use daegi_domain::{ItemId, TicketEvent, TicketStep, TraceContext};
+use daegi_domain::{ItemId, Lane, TicketEvent, TicketStep, TraceContext};
 use daegi_runtime::Tracer;
 use daegi_runtime::spans::Span;
 use daegi_store::OutboxBatch;
@@ -25,11 +25,11 @@ pub(super) fn start(tracer: &Tracer, batches: &[OutboxBatch]) -> Vec<Span> {
 
 /// Returns the `traceparent` of an event.
 pub(super) fn context(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<TraceContext> {
-    tracer.context(step(event), item, event.number())
+    tracer.context(step(event), item, Lane::STANDARD, event.number())
 }
 
 fn start_one(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<Span> {
-    let start = |at| tracer.step(step(event), item, event.number(), at);
+    let start = |at| tracer.step(step(event), item, Lane::STANDARD, event.number(), at);
     match event {
         TicketEvent::Admitted { at, .. } => start(*at),
         TicketEvent::Ended { at, reason, .. } => {

@@ -3,6 +3,7 @@
 mod access;
 mod console;
 mod harness;
+mod invitations;
 mod items;
 mod openapi;
 mod overview;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use daegi_domain::{ItemChange, ItemId, ItemName, Policy, Settings, TicketEvent};
+use daegi_domain::{ItemChange, ItemId, ItemName, Lane, Policy, Settings, TicketEvent};
 use daegi_kafka::Error as KafkaError;
 use daegi_scheduler::SharedSink;
 use daegi_scheduler::relay::outbox_sequence;
@@ -267,7 +267,7 @@ fn observed(item: &ItemId, event: &TicketEvent, received_at: Millis) -> Observed
     };
     ObservedEvent {
         event: kind,
-        id: event.id(item).to_string(),
+        id: event.id(item, Lane::STANDARD).to_string(),
         item: item.to_string(),
         user: event.user().to_string(),
         number: event.number().0,

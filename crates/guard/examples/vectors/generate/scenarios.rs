@@ -88,7 +88,7 @@ impl Step {
 fn entry(signature_verified: bool) -> Value {
     let jti = "01890000-0000-8000-8000-000000000007";
     json!({ "entry": {
-        "userId": "kim", "itemId": "concert", "passId": jti, "number": 7, "expiresAt": EXPIRES,
+        "userId": "kim", "itemId": "concert", "passId": jti, "number": 7, "lane": null, "expiresAt": EXPIRES,
         "signatureVerified": signature_verified, "token": format!("kim-concert-{jti}"),
     }})
 }
@@ -98,7 +98,17 @@ fn good() -> String {
 }
 
 pub(super) fn all() -> Vec<Value> {
-    let all = [simple(), times(), claimed(), forged(), garbage(), keys(), unavailable(), online()];
+    let all = [
+        simple(),
+        times(),
+        claimed(),
+        lanes(),
+        forged(),
+        garbage(),
+        keys(),
+        unavailable(),
+        online(),
+    ];
     all.into_iter().flatten().map(Scenario::json).collect()
 }
 
@@ -165,6 +175,27 @@ fn claimed() -> Vec<Scenario> {
         refused("an unknown claim", &but("admin", json!(true)), "").accept_all(),
     ]);
     all
+}
+
+fn lanes() -> Vec<Scenario> {
+    let accepted = |name: &str, lane: Value| {
+        let mut expect = entry(true);
+        expect["entry"]["lane"] = lane.clone();
+        single(name, Step::present(FIRST.sign(&but("lane", lane))).done(expect, (1, 0)))
+    };
+    let long = "l".repeat(33);
+    vec![
+        accepted("a lane", json!("members")),
+        accepted("a lane of all allowed characters", json!("Vip.2_~-")),
+        accepted("the longest lane", json!(long[1..])),
+        accepted("no lane, said as null", Value::Null),
+        refused("a lane that is too long", &but("lane", json!(long)), INVALID),
+        refused("an empty lane", &but("lane", json!("")), INVALID),
+        refused("a lane with a space", &but("lane", json!("a b")), INVALID),
+        refused("a lane with a line break", &but("lane", json!("members\n")), INVALID),
+        refused("the standard lane by name", &but("lane", json!("standard")), INVALID),
+        refused("a lane that is no text", &but("lane", json!(1)), INVALID),
+    ]
 }
 
 impl Scenario {

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::harness::{self, START};
 
 pub(super) const TOKEN: &str = "the-token-of-the-operator";
+pub(super) const KEYS: &str = "3:000102030405060708090a0b0c0d0e0f";
 pub(super) const ITEM: &str = "/waiting-item/concert";
 pub(super) const QUOTA: &str = "/waiting-queue/token-count-to-move";
 
@@ -49,6 +50,7 @@ impl AdminHarness {
         let admin = AdminState::new(
             store.clone(),
             token,
+            KEYS.parse().unwrap(),
             clock.clone(),
             leadership,
             Arc::clone(&monitor),

@@ -13,6 +13,7 @@ fn body_of(path: &str, method: &str) -> Value {
         ("waiting-item", "post") => json!({"itemId": "new", "itemName": "New", "remainCount": 1}),
         ("manually", _) | ("{itemId}", "put") => update,
         ("policy", _) => json!({"maxActive": 3}),
+        ("invitations", _) => json!({"lane": "members", "expiresAt": "2023-12-01T20:00:00Z"}),
         _ => Value::Null,
     }
 }
@@ -104,10 +105,12 @@ async fn every_documented_call_exists_and_returns_the_documented_fields() {
             methods.as_object().unwrap().iter().filter(|(name, _)| *name != "parameters")
         {
             let admin = AdminHarness::open().await;
-            if path.ends_with("/open") {
-                let planned = r#"{"opening":{"opensAt":"2023-12-01T20:00:00Z"}}"#;
-                admin.ok(200, "PATCH", "/waiting-item/concert/policy", planned).await;
-            }
+            let rules = match path.rsplit('/').next().unwrap() {
+                "open" => r#"{"opening":{"opensAt":"2023-12-01T20:00:00Z"}}"#,
+                "invitations" => r#"{"lanes":[{"name":"members","weight":30}]}"#,
+                _ => "{}",
+            };
+            admin.ok(200, "PATCH", "/waiting-item/concert/policy", rules).await;
             let body = body_of(path, method);
             let text = if body.is_null() { String::new() } else { body.to_string() };
             let place = path.replace("{itemId}", "concert");

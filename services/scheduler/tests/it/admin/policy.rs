@@ -39,9 +39,37 @@ async fn a_patch_of_the_page_keeps_fields_it_does_not_name() {
 }
 
 #[tokio::test]
+async fn a_patch_replaces_all_lanes_and_null_removes_them() {
+    let admin = AdminHarness::open().await;
+    let lanes = r#"{"lanes":[{"name":"vip","first":true},{"name":"members","weight":30}]}"#;
+    let policy = admin.ok(200, "PATCH", POLICY, lanes).await["policy"].clone();
+    let (vip, members) = (
+        json!({"name": "vip", "weight": 0, "first": true}),
+        json!({"name": "members", "weight": 30, "first": false}),
+    );
+    assert_eq!(policy["lanes"], json!([vip, members]));
+    let policy = admin.ok(200, "PATCH", POLICY, r#"{"maxActive":5}"#).await["policy"].clone();
+    assert_eq!(policy["lanes"], json!([vip, members]), "not named, not changed");
+    let lanes = r#"{"lanes":[{"name":"members","weight":20}]}"#;
+    let policy = admin.ok(200, "PATCH", POLICY, lanes).await["policy"].clone();
+    assert_eq!(policy["lanes"], json!([{"name": "members", "weight": 20, "first": false}]));
+    let policy = admin.ok(200, "PATCH", POLICY, r#"{"lanes":null}"#).await["policy"].clone();
+    assert_eq!(policy["lanes"], json!([]));
+}
+
+#[tokio::test]
 async fn an_invalid_policy_is_rejected_with_the_reason() {
     let admin = AdminHarness::open().await;
+    let nine: Vec<_> = (1..=9).map(|n| json!({"name": format!("l{n}"), "weight": 1})).collect();
+    let nine = json!({ "lanes": nine }).to_string();
     for (bad, reason) in [
+        (&*nine, "9 lanes"),
+        (r#"{"lanes":[{"name":"a","weight":0}]}"#, "weight 0"),
+        (r#"{"lanes":[{"name":"a","weight":1},{"name":"a","first":true}]}"#, "two lanes"),
+        (r#"{"lanes":[{"name":"a","weight":60},{"name":"b","weight":40}]}"#, "sum to 100"),
+        (r#"{"lanes":[{"name":"standard","weight":1}]}"#, "not allowed"),
+        (r#"{"lanes":[{"weight":1}]}"#, "name"),
+        (r#"{"lanes":{"a":1}}"#, "policy: "),
         (r#"{"mode":"auto","tokensPerTick":0}"#, "contradicts"),
         (r#"{"maxActive":0}"#, "maxActive is 0"),
         (r#"{"maxActive":-1}"#, "policy: "),

@@ -15,6 +15,7 @@ final class Claims {
     private static final String ISSUER = "daegi";
     private static final Pattern BASE64URL = Pattern.compile("[A-Za-z0-9_-]+");
     private static final Pattern USER = Pattern.compile("[A-Za-z0-9._~@:+-]{1,128}");
+    private static final Pattern LANE = Pattern.compile("(?!standard$)[A-Za-z0-9._~-]{1,32}");
     private static final Pattern UUID = Pattern.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
 
     private Claims() {}
@@ -40,6 +41,7 @@ final class Claims {
         String user = text(claims, "sub", USER);
         String id = text(claims, "jti", UUID);
         long number = count(claims, "num");
+        String lane = claims.hasNonNull("lane") ? text(claims, "lane", LANE) : null;
         long from = Math.max(count(claims, "iat"), claims.hasNonNull("nbf") ? count(claims, "nbf") : 0);
         long until = count(claims, "exp");
         if (!claims.path("iss").asText().equals(ISSUER)) {
@@ -54,7 +56,7 @@ final class Claims {
         if (until <= now - skew) {
             throw new RefusedException(Refusal.PASS_EXPIRED);
         }
-        return new Entry(user, audience, id, number, until, key != null);
+        return new Entry(user, audience, id, number, lane, until, key != null);
     }
 
     private static boolean isSigned(String pass, PublicKey key) {
