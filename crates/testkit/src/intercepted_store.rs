@@ -137,7 +137,10 @@ impl<G: StoreInterceptor> TicketStore for InterceptedStore<G> {
         settings: &Settings,
         now: Millis,
     ) -> Result<Vec<JoinOutcome>> {
-        intercept!(self.join_lane(id, lane, joins, settings, now))
+        self.interceptor.before("join").await?;
+        let joined = self.store.join_lane(id, lane, joins, settings, now).await;
+        self.interceptor.after("join")?;
+        joined
     }
 
     async fn snapshot(

@@ -35,12 +35,16 @@ use crate::tickets::{TicketService, UnverifiedToken};
 /// tokens out of URLs. It is not a valid token.
 const ME: &str = "me";
 const USER_ID: &str = "user-id";
+const DAEGI_CODE: &str = "daegi-code";
 
 /// The item of the path.
 pub(crate) struct ItemPath(pub(crate) ItemId);
 
 /// The user of the `user-id` header, if present.
 pub(crate) struct UserHeader(pub(crate) Option<UserId>);
+
+/// The invitation code of the `daegi-code` header, if present.
+pub(crate) struct CodeHeader(pub(crate) Option<String>);
 
 /// The token of the `Authorization` header, if present.
 pub(crate) struct BearerToken(pub(crate) Option<String>);
@@ -67,6 +71,20 @@ impl FromRequestParts<Arc<TicketService>> for BearerToken {
         _: &Arc<TicketService>,
     ) -> Result<Self, Problem> {
         Ok(Self(bearer(&parts.headers).map(str::to_owned)))
+    }
+}
+
+impl FromRequestParts<Arc<TicketService>> for CodeHeader {
+    type Rejection = Problem;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        _: &Arc<TicketService>,
+    ) -> Result<Self, Problem> {
+        let code = parts.headers.get(DAEGI_CODE).map(|code| code.to_str().map(str::to_owned));
+        let code =
+            code.transpose().map_err(|_| Error::invalid("the daegi-code header is not ASCII"))?;
+        Ok(Self(code))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
+use daegi_domain::invitation::InvitationError;
 use daegi_domain::{IdError, Millis, TokenError, rfc3339};
 use daegi_runtime::problem::PlannedOpening;
 use daegi_runtime::{Code, Problem};
@@ -81,6 +82,12 @@ pub enum Error {
     /// The store has little memory left.
     #[error("the waiting room is full, try again later")]
     StoreFull,
+    /// The invitation code is invalid, or of another item, or expired.
+    #[error(transparent)]
+    Invitation(#[from] InvitationError),
+    /// As many users as the invitation code allows have joined with it.
+    #[error("the invitation code is used up")]
+    InvitationUsed,
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
@@ -134,6 +141,7 @@ impl Error {
             Self::LineClosed => Code::LineClosed,
             Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
+            Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded | Self::LeftTooOften { .. } => Code::RateLimited,
@@ -191,6 +199,7 @@ impl From<JoinRefusal> for Error {
             JoinRefusal::LineClosed => Self::LineClosed,
             JoinRefusal::LineFull => Self::LineFull,
             JoinRefusal::StoreFull => Self::StoreFull,
+            JoinRefusal::InvitationUsed => Self::InvitationUsed,
             JoinRefusal::LeftTooOften { wait_ms } => Self::LeftTooOften { wait_ms },
         }
     }

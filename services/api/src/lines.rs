@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use daegi_domain::{ItemId, Number, Ticket};
+use daegi_domain::{ItemId, Lane, Ticket};
 use daegi_runtime::{Clock, Shutdown};
 use daegi_store::{SharedStore, TicketState};
 use metrics::gauge;
@@ -43,8 +43,15 @@ pub(crate) use self::snapshot::CachedLine;
 #[derive(Clone)]
 pub(crate) struct LineRegistry(Arc<RegistryInner>);
 
-type LoadedLines = HashMap<ItemId, Arc<LineHandle>>;
-/// A load in progress that the first requests for an item share.
+/// Identifies a line: each lane of an item has its own.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct LineKey {
+    pub(crate) item: ItemId,
+    pub(crate) lane: Lane,
+}
+
+type LoadedLines = HashMap<LineKey, Arc<LineHandle>>;
+/// A load in progress that the first requests for a line share.
 type PendingLoad = watch::Receiver<Option<Result<Arc<LineHandle>>>>;
 
 pub(crate) struct RegistryInner {
@@ -55,7 +62,20 @@ pub(crate) struct RegistryInner {
     summaries: SummaryCache,
     /// Read by every request. Replaced as a whole, with `pending` locked.
     loaded: ArcSwap<LoadedLines>,
-    pending: Mutex<HashMap<ItemId, PendingLoad>>,
+    pending: Mutex<HashMap<LineKey, PendingLoad>>,
+}
+
+impl LineKey {
+    /// The line of an item's standard lane.
+    pub(crate) fn standard(item: &ItemId) -> Self {
+        Self { item: item.clone(), lane: Lane::STANDARD }
+    }
+}
+
+impl From<&Ticket> for LineKey {
+    fn from(ticket: &Ticket) -> Self {
+        Self { item: ticket.item.clone(), lane: ticket.lane }
+    }
 }
 
 impl LineRegistry {
@@ -83,15 +103,15 @@ impl LineRegistry {
         Self(registry)
     }
 
-    /// Returns the line of an item. Concurrent first requests for one item share one load.
-    pub(crate) async fn get_or_load(&self, id: &ItemId) -> Result<Arc<LineHandle>> {
-        if let Some(line) = self.get(id) {
+    /// Returns a line. Concurrent first requests for one line share one load.
+    pub(crate) async fn get_or_load(&self, key: &LineKey) -> Result<Arc<LineHandle>> {
+        if let Some(line) = self.get(key) {
             return Ok(line);
         }
-        if self.0.context.missing_items.contains(id) {
+        if self.0.context.missing_items.contains(&key.item) {
             return Err(Error::ItemNotFound);
         }
-        let mut pending = match self.0.load_or_join(id) {
+        let mut pending = match self.0.load_or_join(key) {
             Ok(line) => return Ok(line),
             Err(pending) => pending,
         };
@@ -101,11 +121,11 @@ impl LineRegistry {
     }
 
     /// Returns the public part of a line, at most 1 s old. Does not cache the line for tickets.
-    pub(crate) async fn summary(&self, id: &ItemId) -> Result<Arc<CachedLine>> {
-        match self.get(id) {
+    pub(crate) async fn summary(&self, key: &LineKey) -> Result<Arc<CachedLine>> {
+        match self.get(key) {
             Some(line) => line.fresh().await,
-            None if self.0.context.missing_items.contains(id) => Err(Error::ItemNotFound),
-            None => self.0.summaries.get(id).await,
+            None if self.0.context.missing_items.contains(&key.item) => Err(Error::ItemNotFound),
+            None => self.0.summaries.get(key).await,
         }
     }
 
@@ -119,13 +139,13 @@ impl LineRegistry {
     }
 
     /// Removes the cached state of a ticket that this pod ends.
-    pub(crate) fn discard_cached_state(&self, item: &ItemId, number: Number) {
-        self.0.context.ticket_states.remove(item, number);
+    pub(crate) fn discard_cached_state(&self, ticket: &Ticket) {
+        self.0.context.ticket_states.remove(ticket);
     }
 
-    /// Returns the line of an item if it is cached.
-    pub(crate) fn get(&self, id: &ItemId) -> Option<Arc<LineHandle>> {
-        self.0.loaded.load().get(id).cloned()
+    /// Returns a line if it is cached.
+    pub(crate) fn get(&self, key: &LineKey) -> Option<Arc<LineHandle>> {
+        self.0.loaded.load().get(key).cloned()
     }
 
     /// Removes a line from the cache.
@@ -138,41 +158,41 @@ impl RegistryInner {
     /// Returns the line if it has been loaded meanwhile, otherwise the load to wait for.
     fn load_or_join(
         self: &Arc<Self>,
-        id: &ItemId,
+        key: &LineKey,
     ) -> std::result::Result<Arc<LineHandle>, PendingLoad> {
         let mut pending = self.lock_pending();
-        if let Some(line) = self.loaded.load().get(id) {
+        if let Some(line) = self.loaded.load().get(key) {
             return Ok(Arc::clone(line));
         }
         let start = || {
             let (done, wait) = watch::channel(None);
             // On a separate task, because all waiting requests may be cancelled, and the pending
             // entry must be removed anyway.
-            let load = Arc::clone(self).load(id.clone(), done);
+            let load = Arc::clone(self).load(key.clone(), done);
             self.shutdown.tracker().spawn(load);
             wait
         };
-        Err(pending.entry(id.clone()).or_insert_with(start).clone())
+        Err(pending.entry(key.clone()).or_insert_with(start).clone())
     }
 
     async fn load(
         self: Arc<Self>,
-        id: ItemId,
+        key: LineKey,
         done: watch::Sender<Option<Result<Arc<LineHandle>>>>,
     ) {
-        let loaded = self.read(&id).await;
+        let loaded = self.read(&key).await;
         let mut pending = self.lock_pending();
         if let Ok(line) = &loaded {
-            self.insert(&id, line);
+            self.insert(&key, line);
         }
-        pending.remove(&id);
+        pending.remove(&key);
         done.send_replace(Some(loaded));
     }
 
-    async fn read(self: &Arc<Self>, id: &ItemId) -> Result<Arc<LineHandle>> {
+    async fn read(self: &Arc<Self>, key: &LineKey) -> Result<Arc<LineHandle>> {
         let mut loader = LineLoader::new();
-        let cached = loader.load_first(id, &self.context, Depth::Positions).await?;
-        let shared = Arc::new(SharedLine::new(id.clone(), Arc::clone(&self.context), cached));
+        let cached = loader.load_first(key, &self.context, Depth::Positions).await?;
+        let shared = Arc::new(SharedLine::new(key.clone(), Arc::clone(&self.context), cached));
         let (line, task) = LineHandle::new(shared);
         let registry = Arc::downgrade(self);
         self.shutdown.spawn("api line", task.run(loader, registry));
@@ -181,7 +201,7 @@ impl RegistryInner {
 
     /// Caches a line; `pending` must be locked. Does nothing during shutdown, or if all cached lines
     /// are in use and the maximum is reached: the line then lives as long as its requests.
-    fn insert(&self, id: &ItemId, line: &Arc<LineHandle>) {
+    fn insert(&self, key: &LineKey, line: &Arc<LineHandle>) {
         if self.shutdown.token().is_cancelled() {
             return;
         }
@@ -189,17 +209,17 @@ impl RegistryInner {
         if loaded.len() >= self.max_lines && !evict_idlest(&mut loaded) {
             return;
         }
-        loaded.insert(id.clone(), Arc::clone(line));
+        loaded.insert(key.clone(), Arc::clone(line));
         self.replace(loaded);
     }
 
-    /// Removes this line, but not a newer one of the same item.
+    /// Removes this line, but not a newer one with the same key.
     fn evict(&self, shared: &Arc<SharedLine>) {
         let _only_writer = self.lock_pending();
         let mut loaded = LoadedLines::clone(&self.loaded.load());
-        let known = loaded.get(&shared.id).is_some_and(|line| Arc::ptr_eq(&line.shared, shared));
+        let known = loaded.get(&shared.key).is_some_and(|line| Arc::ptr_eq(&line.shared, shared));
         if known {
-            loaded.remove(&shared.id);
+            loaded.remove(&shared.key);
             self.replace(loaded);
         }
     }
@@ -215,7 +235,7 @@ impl RegistryInner {
         self.replace(LoadedLines::new());
     }
 
-    fn lock_pending(&self) -> MutexGuard<'_, HashMap<ItemId, PendingLoad>> {
+    fn lock_pending(&self) -> MutexGuard<'_, HashMap<LineKey, PendingLoad>> {
         // A poisoned lock is usable, because no call panics between two related changes.
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -224,6 +244,6 @@ impl RegistryInner {
 /// Removes the line that has been idle the longest. Returns false if all are in use.
 fn evict_idlest(loaded: &mut LoadedLines) -> bool {
     let unused = loaded.values().filter(|line| !line.shared.is_in_use());
-    let idlest = unused.max_by_key(|line| line.shared.idle()).map(|line| line.shared.id.clone());
-    idlest.is_some_and(|id| loaded.remove(&id).is_some())
+    let idlest = unused.max_by_key(|line| line.shared.idle()).map(|line| line.shared.key.clone());
+    idlest.is_some_and(|key| loaded.remove(&key).is_some())
 }

@@ -51,6 +51,13 @@ const USER: Parameter = Parameter {
     description: "The user. A join needs it here or in the body; with a token it must equal the token's user.",
     schema: schema_of::<UserId>,
 };
+const CODE: Parameter = Parameter {
+    name: "daegi-code",
+    location: "header",
+    required: false,
+    description: "An invitation code of a lane. The user joins that lane, and moves there from another one.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+};
 const WAIT: Parameter = Parameter {
     name: "waitMs",
     location: "query",
@@ -133,12 +140,12 @@ pub fn document() -> Value {
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
         .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it.")
-        .with_parameters([ITEM, USER])
+        .with_parameters([ITEM, USER, CODE])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
-        .with_problems([Code::NotOpenYet, Code::LineClosed])
+        .with_problems([Code::NotOpenYet, Code::LineClosed, Code::InvalidCode])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }

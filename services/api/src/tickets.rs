@@ -32,6 +32,7 @@ use crate::metrics::Metrics;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
+pub(crate) use self::join::JoinRequest;
 pub(crate) use self::poll::ItemSummary;
 pub(crate) use self::subscription::{StreamEvent, Subscription};
 

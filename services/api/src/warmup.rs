@@ -68,7 +68,7 @@ impl WarmUp {
     }
 
     async fn clean_up(&self) -> Result<()> {
-        if let Some(line) = self.service.lines.get(&self.id) {
+        if let Some(line) = self.service.lines.get(&LineKey::standard(&self.id)) {
             self.service.lines.evict(&line);
             // Flushed now, so that no mark is written after the purge.
             let _ = line.flush().await;
@@ -80,14 +80,15 @@ impl WarmUp {
         self.open_line().await?;
         let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
         let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
-        let joins = users.into_iter().map(|user| self.service.join(&self.id, user, None, None));
+        let join = |user| JoinRequest { user, token: None, code: None };
+        let joins = users.into_iter().map(|user| self.service.join(&self.id, join(user), None));
         let tickets: Vec<Ticket> =
             try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();
         for ticket in tickets.iter().cycle().take(POLLS) {
             self.exercise_poll(&ticket.token).await?;
         }
         self.service.warm_up_passes(&self.id, PASSES);
-        if let Some(line) = self.service.lines.get(&self.id) {
+        if let Some(line) = self.service.lines.get(&LineKey::standard(&self.id)) {
             line.flush().await?;
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The JSON of the HTTP contract, from which the published schemas are generated.
 
 use daegi_domain::{
-    EndReason, Eta, Item, ItemId, ItemName, LineState, Millis, Order, Phase, Status, UserId,
-    rfc3339,
+    EndReason, Eta, Item, ItemId, ItemName, LaneName, LineState, Millis, Order, Phase, Status,
+    UserId, rfc3339,
 };
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
@@ -45,6 +45,9 @@ pub(crate) struct Ticket {
     pub(crate) opens_in_ms: Option<u64>,
     /// The rank of the ticket in the draw, 1 for the first; null before the draw and outside of it.
     pub(crate) cohort_rank: Option<u64>,
+    /// The name of the lane in which the user waits; null in the standard lane. Position, waiting count and
+    /// estimate are those of the lane.
+    pub(crate) lane: Option<LaneName>,
 }
 
 impl Ticket {
@@ -71,6 +74,7 @@ impl Ticket {
         value(&mut json, b",\"opensAt\":", &self.opens_at)?;
         value(&mut json, b",\"opensInMs\":", &self.opens_in_ms)?;
         value(&mut json, b",\"cohortRank\":", &self.cohort_rank)?;
+        value(&mut json, b",\"lane\":", &self.lane)?;
         json.push(b'}');
         Ok(json)
     }
@@ -94,6 +98,10 @@ pub(crate) struct Join {
     /// The user. Must equal the header if both are sent.
     #[serde(default)]
     pub(crate) user_id: Option<UserId>,
+    /// An invitation code of a lane. Must equal the `daegi-code` header if both are sent.
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub(crate) code: Option<String>,
 }
 
 /// Query of a poll.
@@ -129,6 +137,10 @@ pub(crate) struct DrawQuery {
     "lobbyInMs": null,
     "closesAt": null,
     "order": null,
+    "lanes": [
+        { "name": "standard", "waitingCount": 4100, "sharePercent": 70, "first": false },
+        { "name": "members", "waitingCount": 100, "sharePercent": 30, "first": false },
+    ],
 }))]
 pub(crate) struct Line {
     /// The item.
@@ -146,6 +158,22 @@ pub(crate) struct Line {
     /// The opening of the line. All fields are null without one.
     #[serde(flatten)]
     pub(crate) opening: OpeningTimes,
+    /// The lanes, the standard lane first; empty if the item has no others.
+    pub(crate) lanes: Vec<LaneView>,
+}
+
+/// The public view of a lane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LaneView {
+    /// The name of the lane; `standard` for users without an invitation.
+    pub(crate) name: String,
+    /// The number of waiting tickets of the lane, returning ones included.
+    pub(crate) waiting_count: u64,
+    /// The share of the rate while users wait in all lanes, in percent; null for a lane that is served first.
+    pub(crate) share_percent: Option<u32>,
+    /// Whether the lane is served before all lanes with a share.
+    pub(crate) first: bool,
 }
 
 /// When a line opens and closes. The times in milliseconds are by the server's clock.
@@ -350,6 +378,7 @@ fn waiting_example() -> Value {
         "opensAt": null,
         "opensInMs": null,
         "cohortRank": null,
+        "lane": null,
     })
 }
 
@@ -392,6 +421,7 @@ mod tests {
             opens_at: Some("2026-11-20T20:00:00.000Z".to_owned()),
             opens_in_ms: Some(1_234),
             cohort_rank: Some(17),
+            lane: Some(LaneName::parse("members").unwrap()),
         }
     }
 

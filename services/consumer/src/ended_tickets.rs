@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use daegi_domain::{EndReason, ItemId, Millis, Ticket, TicketKeys, TokenClosed, Topic};
+use daegi_domain::{EndReason, ItemId, Lane, Millis, Ticket, TicketKeys, TokenClosed, Topic};
 use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater, schema,
 };
@@ -85,7 +85,7 @@ impl EndedTicketHandler {
         self.replays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the ended tickets of one line. Returns [`RetryLater`] for an unknown item during the
+    /// Records the ended tickets of one lane of an item. Returns [`RetryLater`] for an unknown item during the
     /// first [`ITEM_RECOVERY_WINDOW_MS`] of the replay, because a replay of the product topic may
     /// restore the item.
     async fn record(
@@ -127,14 +127,14 @@ impl MessageHandler for EndedTicketHandler {
         let recorded = replay.recorded;
         let oldest = self.oldest();
         let recent = ends.iter().flatten().filter(|ended| ended.at >= oldest);
-        let mut lines: BTreeMap<&ItemId, Vec<_>> = BTreeMap::new();
+        let mut lines: BTreeMap<(&ItemId, Lane), Vec<_>> = BTreeMap::new();
         let mut count = recorded;
         for EndedTicket { ticket, reason, .. } in recent.take(MAX_ENDS.saturating_sub(recorded)) {
-            let line = lines.entry(&ticket.item).or_default();
+            let line = lines.entry((&ticket.item, ticket.lane)).or_default();
             line.push((ticket.clone(), *reason));
             count += 1;
         }
-        for (item, ended) in lines {
+        for ((item, _), ended) in lines {
             let outcome = self.record(item, &ended, &replay).await;
             outcome.map_err(|cause| PartialFailure { applied: 0, cause })?;
         }

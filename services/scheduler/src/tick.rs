@@ -10,12 +10,12 @@ mod report;
 
 use std::collections::{HashMap, HashSet};
 
-use daegi_domain::{ItemId, Millis, Number, Settings, TicketKeys};
+use daegi_domain::{ItemId, Millis, Settings, TicketKeys};
 use daegi_store::{Epoch, Error, Result, SharedStore};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 
-use line::LineRound;
+use line::{LineRound, SweepCursors};
 pub use report::TickReport;
 
 /// Lines processed concurrently: enough to hide the latency of the store, too few to overload it.
@@ -36,7 +36,7 @@ pub struct Ticker {
     outbox_max: u64,
     ticket_keys: Option<TicketKeys>,
     /// Where the next sweep of each line continues; absent lines start at the front.
-    sweeps: HashMap<ItemId, Number>,
+    sweeps: HashMap<ItemId, SweepCursors>,
     /// The settings that every partition had last, and when.
     copied: Option<(Settings, Millis)>,
     /// When this leader first saw each reserved line.
@@ -140,7 +140,7 @@ impl Ticker {
             ticket_keys: self.ticket_keys.clone(),
             settings,
             now,
-            sweep_from: self.sweeps.get(&id).copied().unwrap_or(Number(0)),
+            sweep_from: self.sweeps.get(&id).cloned().unwrap_or_default(),
         };
         async move {
             let report = round.run(&id).await;

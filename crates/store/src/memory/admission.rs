@@ -75,7 +75,8 @@ impl AdmissionStore for MemoryStore {
             state.active.remove(id);
         }
         let nothing = Expiry { front_is_above_base: active, ..Expiry::default() };
-        Ok(Expiry { active, ..expiry.unwrap_or(nothing) })
+        let lanes = state.lines.get(id).map_or(0, |lines| lines.lanes().count() - 1);
+        Ok(Expiry { active, lanes, ..expiry.unwrap_or(nothing) })
     }
 
     async fn sweep(

@@ -101,8 +101,8 @@ impl AdmissionStore for RedisStore {
             .arg(id.as_str())
             .arg(self.recovery_hold);
         let expiry = self.run(script).await.map(reply::expiry);
-        let (expiry, lanes) = expiry.map_err(|error| with_epoch(epoch, error))?;
-        self.keep_lanes(id, lanes);
+        let expiry = expiry.map_err(|error| with_epoch(epoch, error))?;
+        self.keep_lanes(id, expiry.lanes);
         Ok(expiry)
     }
 

@@ -44,6 +44,8 @@ pub struct Expiry {
     pub active: bool,
     /// Whether no number at or below the line's base waits.
     pub front_is_above_base: bool,
+    /// How many lanes the item has besides the standard one: 0 for most items.
+    pub lanes: usize,
 }
 
 /// The result of one call of `sweep`.

@@ -13,9 +13,11 @@ use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
-use super::{BearerToken, ItemPath, RequestTrace, UserHeader, bearer, user_header};
+use super::{
+    BearerToken, CodeHeader, DAEGI_CODE, ItemPath, RequestTrace, UserHeader, bearer, user_header,
+};
 use crate::error::{Error, Result};
-use crate::tickets::{TicketService, UnverifiedToken};
+use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
 use crate::wire::{Join, Ticket, Wait};
 
 /// `POST …/waiting-queue`
@@ -25,10 +27,18 @@ pub(crate) async fn join(
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
+    CodeHeader(code): CodeHeader,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
-    let user = resolve_user(named, body.and_then(|JsonBody(body)| body.user_id))?;
-    let (new, ticket) = service.join(&item, user, token.as_deref(), begun.as_ref()).await?;
+    let (user_in_body, code_in_body) =
+        body.map_or((None, None), |JsonBody(body)| (body.user_id, body.code));
+    let user = resolve_user(named, user_in_body)?;
+    if code.is_some() && code_in_body.is_some() && code != code_in_body {
+        return Err(Error::invalid("the daegi-code header and code contain different codes"));
+    }
+    let code = code.or(code_in_body);
+    let request = JoinRequest { user, token: token.as_deref(), code: code.as_deref() };
+    let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
 
@@ -65,7 +75,7 @@ pub(crate) async fn line(
     Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
 }
 
-/// Fast path: answers polls of cached tickets, and joins whose user is in a header, before the router.
+/// Fast path: answers polls of cached tickets, and joins whose user is in a header and that bring no code, before the router.
 /// These are nearly all requests. Returns `None` for all others, including invalid ones, which the
 /// handlers above then answer.
 pub(crate) fn fast_path(
@@ -109,11 +119,15 @@ fn fast_join(
     headers: &HeaderMap,
 ) -> Option<FastResponse> {
     let user = UserId::parse(user_header(headers).ok()??).ok()?;
+    if headers.contains_key(DAEGI_CODE) {
+        return None;
+    }
     let token = bearer(headers).map(str::to_owned);
     let begun = service.tracer.begin(headers);
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
-        let joined = service.join(&item, user, token.as_deref(), begun.as_ref()).await;
+        let request = JoinRequest { user, token: token.as_deref(), code: None };
+        let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))
 }

@@ -9,11 +9,12 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use daegi_domain::{Ticket, UserId};
-use daegi_store::{JoinOutcome, TicketState};
+use daegi_domain::Ticket;
+use daegi_store::{JoinOutcome, LaneJoin, TicketState};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 
+use super::LineKey;
 use super::handle::SharedLine;
 use crate::error::{Error, Result};
 use crate::timeouts::with_store_timeout;
@@ -124,15 +125,16 @@ fn send_replies<R>(replies: Result<Vec<R>>, senders: Vec<oneshot::Sender<Result<
 pub(super) struct JoinHandler(pub(super) Arc<SharedLine>);
 
 impl BatchHandler for JoinHandler {
-    type Request = UserId;
+    type Request = LaneJoin;
     type Reply = JoinOutcome;
 
-    async fn call(&self, users: Vec<UserId>) -> Result<Vec<JoinOutcome>> {
-        let SharedLine { id, context, cached, .. } = &*self.0;
-        context.metrics.join_batch.record(users.len() as f64);
+    async fn call(&self, joins: Vec<LaneJoin>) -> Result<Vec<JoinOutcome>> {
+        let SharedLine { key: LineKey { item, lane }, context, cached, .. } = &*self.0;
+        context.metrics.join_batch.record(joins.len() as f64);
         let settings = cached.load().settings;
         let now = context.clock.now_ms();
-        with_store_timeout("join", context.store.join(id, &users, &settings, now)).await
+        let joined = context.store.join_lane(item, *lane, &joins, &settings, now);
+        with_store_timeout("join", joined).await
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use super::LineKey;
 use super::handle::LineContext;
 use super::snapshot::{CachedLine, Depth, LineLoader};
 use crate::error::{Error, Result};
@@ -224,7 +225,7 @@ type SummaryLoad = Shared<BoxFuture<'static, Result<Arc<CachedLine>>>>;
 pub(super) struct SummaryCache {
     context: Arc<LineContext>,
     tracker: TaskTracker,
-    loads: TtlCache<ItemId, SummaryLoad>,
+    loads: TtlCache<LineKey, SummaryLoad>,
 }
 
 impl SummaryCache {
@@ -233,21 +234,21 @@ impl SummaryCache {
     }
 
     /// Returns the summary of a line. Concurrent requests share a read.
-    pub(super) async fn get(&self, id: &ItemId) -> Result<Arc<CachedLine>> {
-        let loaded = self.loads.get_or_insert(id, || self.load(id)).await;
+    pub(super) async fn get(&self, key: &LineKey) -> Result<Arc<CachedLine>> {
+        let loaded = self.loads.get_or_insert(key, || self.load(key)).await;
         if loaded.as_ref().is_err_and(Error::is_transient) {
-            self.loads.remove(id);
+            self.loads.remove(key);
         }
         loaded
     }
 
     /// Loads on a separate task, because all waiting requests may be cancelled, and a suspended load
     /// would keep its locks.
-    fn load(&self, id: &ItemId) -> SummaryLoad {
-        let (context, id) = (Arc::clone(&self.context), id.clone());
+    fn load(&self, key: &LineKey) -> SummaryLoad {
+        let (context, key) = (Arc::clone(&self.context), key.clone());
         let (sender, receiver) = oneshot::channel();
         self.tracker.spawn(async move {
-            let cached = LineLoader::new().load_first(&id, &context, Depth::Summary).await;
+            let cached = LineLoader::new().load_first(&key, &context, Depth::Summary).await;
             // Sending fails only if no request waits.
             let _ = sender.send(cached.map(Arc::new));
         });
@@ -258,8 +259,8 @@ impl SummaryCache {
 /// States of tickets that do not wait, as the store returned them, so that repeated polls of one
 /// ticket share a call.
 pub(super) struct TicketStateCache {
-    states: TtlCache<(ItemId, Number), CachedState>,
-    without_item: TtlCache<(ItemId, Number), (UserId, TicketState)>,
+    states: TtlCache<(LineKey, Number), CachedState>,
+    without_item: TtlCache<(LineKey, Number), (UserId, TicketState)>,
 }
 
 #[derive(Clone)]
@@ -288,7 +289,7 @@ impl TicketStateCache {
 
     /// Returns the cached state, or `None` if `line` shows that it may have changed.
     pub(super) fn get(&self, ticket: &Ticket, line: &CachedLine) -> Option<TicketState> {
-        let cached = self.states.get(&(ticket.item.clone(), ticket.number))?;
+        let cached = self.states.get(&(ticket.into(), ticket.number))?;
         let is_same_line = cached.line == LineVersion::from(line)
             && cached.user == ticket.user
             && line.state != LineState::Recovering;
@@ -316,24 +317,24 @@ impl TicketStateCache {
             let (user, version, at) =
                 (ticket.user.clone(), LineVersion::from(line), Instant::now());
             let cached = CachedState { user, state, line: version, ended: line.line.ended, at };
-            self.states.insert((ticket.item.clone(), ticket.number), cached);
+            self.states.insert((ticket.into(), ticket.number), cached);
         }
     }
 
     /// Returns the cached state of a ticket whose item is missing.
     pub(super) fn get_without_item(&self, ticket: &Ticket) -> Option<TicketState> {
-        let (user, state) = self.without_item.get(&(ticket.item.clone(), ticket.number))?;
+        let (user, state) = self.without_item.get(&(ticket.into(), ticket.number))?;
         (user == ticket.user).then_some(state)
     }
 
     pub(super) fn insert_without_item(&self, ticket: &Ticket, state: TicketState) {
-        let key = (ticket.item.clone(), ticket.number);
+        let key = (ticket.into(), ticket.number);
         self.without_item.insert(key, (ticket.user.clone(), state));
     }
 
     /// Removes the state of a ticket that this pod ends.
-    pub(super) fn remove(&self, item: &ItemId, number: Number) {
-        let key = (item.clone(), number);
+    pub(super) fn remove(&self, ticket: &Ticket) {
+        let key = (ticket.into(), ticket.number);
         self.states.remove(&key);
         self.without_item.remove(&key);
     }

@@ -5,18 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use daegi_domain::{ItemId, Number, Ticket, UserId};
+use daegi_domain::{Number, Ticket};
 use daegi_runtime::Clock;
-use daegi_store::{JoinOutcome, LiveState, TicketState, TicketStore};
+use daegi_store::{JoinOutcome, LaneJoin, LiveState, TicketState, TicketStore};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::RegistryInner;
 use super::batcher::{BatchSender, Batcher, JoinHandler, ResolveHandler, channel};
 use super::caches::{MissingItems, SettingsCache, TicketStateCache};
 use super::liveness::PendingMarks;
 use super::refresher::{self, REFRESH_INTERVAL, Refresher};
 use super::snapshot::{CachedLine, LineLoader, Lookup};
+use super::{LineKey, RegistryInner};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 
@@ -32,14 +32,14 @@ const TOUCH_RESOLUTION_MS: u64 = 250;
 /// Access to one line. Its task runs until the last handle is dropped.
 pub(crate) struct LineHandle {
     pub(super) shared: Arc<SharedLine>,
-    joins: BatchSender<UserId, JoinOutcome>,
+    joins: BatchSender<LaneJoin, JoinOutcome>,
     resolves: BatchSender<Ticket, TicketState>,
 }
 
 /// The background work of a line: batches, refreshes and flushes.
 pub(super) struct LineTask {
     shared: Arc<SharedLine>,
-    joins: Batcher<UserId, JoinOutcome>,
+    joins: Batcher<LaneJoin, JoinOutcome>,
     resolves: Batcher<Ticket, TicketState>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct LineContext {
 
 /// What the handles and the task of one line share.
 pub(crate) struct SharedLine {
-    pub(super) id: ItemId,
+    pub(super) key: LineKey,
     pub(super) context: Arc<LineContext>,
     pub(super) cached: ArcSwap<CachedLine>,
     pub(super) marks: PendingMarks,
@@ -200,10 +200,13 @@ impl LineHandle {
         Ok((cached, state))
     }
 
-    /// Joins one user, together with concurrent joins.
-    pub(crate) async fn join(&self, user: UserId) -> Result<JoinOutcome> {
-        let joined = self.joins.send(user).await?;
-        if let JoinOutcome::Ticket { number, .. } = joined {
+    /// Joins one user to the lane of this line, together with concurrent joins. The user may have a ticket
+    /// of another lane.
+    pub(crate) async fn join(&self, join: LaneJoin) -> Result<JoinOutcome> {
+        let joined = self.joins.send(join).await?;
+        if let JoinOutcome::Ticket { lane, number, .. } = joined
+            && lane == self.shared.key.lane
+        {
             self.mark(&self.shared.cached.load(), number);
         }
         Ok(joined)
@@ -265,10 +268,10 @@ impl LineTask {
 }
 
 impl SharedLine {
-    pub(super) fn new(id: ItemId, context: Arc<LineContext>, cached: CachedLine) -> Self {
+    pub(super) fn new(key: LineKey, context: Arc<LineContext>, cached: CachedLine) -> Self {
         let first = RefreshResult { number: 0, outcome: Ok(()) };
         Self {
-            id,
+            key,
             context,
             cached: ArcSwap::from_pointee(cached),
             marks: PendingMarks::default(),

@@ -45,7 +45,7 @@ impl Refresher {
         loader: LineLoader,
         registry: Weak<RegistryInner>,
     ) -> Self {
-        let outage = OutageLog::for_item(COMPONENT, shared.id.clone());
+        let outage = OutageLog::for_item(COMPONENT, shared.key.item.clone());
         Self { shared, loader, registry, outage }
     }
 
@@ -95,7 +95,7 @@ impl Refresher {
     }
 
     async fn load(&mut self) -> Result<()> {
-        let found = self.loader.load(&self.shared.id, &self.shared.context).await?;
+        let found = self.loader.load(&self.shared.key, &self.shared.context).await?;
         let was_missing = self.shared.item_missing.swap(found.is_none(), Ordering::SeqCst);
         match found {
             Some(cached) => {
@@ -135,7 +135,7 @@ impl Refresher {
     }
 
     fn log_recovery(&self, old: &CachedLine, new: &CachedLine) {
-        let (component, item) = (COMPONENT, &self.shared.id);
+        let (component, item) = (COMPONENT, &self.shared.key.item);
         match (old.state == LineState::Recovering, new.state == LineState::Recovering) {
             (false, true) => {
                 tracing::warn!(component, item.id = %item, "data loss detected, admission held while tickets are reclaimed")
@@ -167,7 +167,8 @@ pub(super) async fn flush(shared: &SharedLine) -> Result<()> {
         return Ok(());
     }
     let now = shared.context.clock.now_ms();
-    let marked = shared.context.store.mark_seen(&shared.id, &drained.pages, now);
+    let marked =
+        shared.context.store.mark_seen(&shared.key.item, shared.key.lane, &drained.pages, now);
     match with_store_timeout("mark_seen", marked).await {
         Ok(()) => {
             shared.context.metrics.seen_pages.increment(drained.pages.len() as u64);

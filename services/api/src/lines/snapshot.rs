@@ -5,12 +5,11 @@ use std::sync::Arc;
 use daegi_domain::draw::Cohort;
 use daegi_domain::line_rules::line_state;
 use daegi_domain::rate::SpeedEstimate;
-use daegi_domain::{
-    Departed, ItemId, LineState, Millis, Number, Rank, Reclaimed, Settings, line_rules,
-};
+use daegi_domain::{Departed, LineState, Millis, Number, Rank, Reclaimed, Settings, line_rules};
 use daegi_store::{ChangeCursor, LineSnapshot};
 use tokio::time::Instant;
 
+use super::LineKey;
 use super::handle::LineContext;
 use super::liveness::MarkPages;
 use crate::error::{Error, Result};
@@ -160,16 +159,16 @@ impl LineLoader {
     /// [`Error::ItemNotFound`] if there is no such item.
     pub(super) async fn load_first(
         &mut self,
-        id: &ItemId,
+        key: &LineKey,
         context: &LineContext,
         depth: Depth,
     ) -> Result<CachedLine> {
-        let loaded = match context.missing_items.rules_out(id).await? {
+        let loaded = match context.missing_items.rules_out(&key.item).await? {
             true => None,
-            false => self.load_depth(id, context, depth).await?,
+            false => self.load_depth(key, context, depth).await?,
         };
         if loaded.is_none() {
-            context.missing_items.insert(id);
+            context.missing_items.insert(&key.item);
         }
         loaded.ok_or(Error::ItemNotFound)
     }
@@ -177,22 +176,22 @@ impl LineLoader {
     /// Loads the line. Returns `None` if there is no such item.
     pub(super) async fn load(
         &mut self,
-        id: &ItemId,
+        key: &LineKey,
         context: &LineContext,
     ) -> Result<Option<CachedLine>> {
-        self.load_depth(id, context, Depth::Positions).await
+        self.load_depth(key, context, Depth::Positions).await
     }
 
     async fn load_depth(
         &mut self,
-        id: &ItemId,
+        key: &LineKey,
         context: &LineContext,
         depth: Depth,
     ) -> Result<Option<CachedLine>> {
         let settings = context.settings.current().await?;
         loop {
             let loaded_at = Instant::now();
-            let snapshot = context.store.snapshot(id, self.cursor);
+            let snapshot = context.store.snapshot(&key.item, key.lane, self.cursor);
             let Some(mut line) = with_store_timeout("snapshot", snapshot).await? else {
                 return Ok(None);
             };
@@ -222,7 +221,7 @@ impl LineLoader {
             pace: if state == LineState::Open { line.rate.estimate(now) } else { None },
             settings,
             cohort: self.cohort,
-            is_undecided: line.item.is_draw_undecided(now),
+            is_undecided: line.lane.is_standard() && line.item.is_draw_undecided(now),
             ahead: line.returning + self.reclaimed.len(),
             departed: Arc::clone(&self.departed),
             reclaimed: Arc::clone(&self.reclaimed),

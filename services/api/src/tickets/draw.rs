@@ -46,7 +46,7 @@ impl TicketService {
     }
 
     async fn draw(&self, item: &ItemId) -> Result<(DrawRecord, Draw)> {
-        let cached = with_request_timeout(self.lines.summary(item)).await?;
+        let cached = with_request_timeout(self.lines.summary(&LineKey::standard(item))).await?;
         let draw = cached.line.item.draw.clone().ok_or(Error::NoDraw)?;
         let record = match draw.cohort.zip(draw.drawn) {
             Some((cohort, drawn)) => {

@@ -4,32 +4,42 @@ use std::sync::Arc;
 
 use daegi_domain::{EndReason, ItemId, PassError, Ticket, TokenError, UserId};
 use daegi_runtime::spans::{RequestStart, TracedCall};
-use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LiveState, TicketState};
+use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LaneJoin, LiveState, TicketState};
 
 use super::poll::TicketView;
 use super::{Credential, TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
-use crate::lines::{CachedLine, LineHandle};
+use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
 use crate::wire;
 
+/// What a client sends to join a line.
+pub(crate) struct JoinRequest<'a> {
+    pub(crate) user: UserId,
+    /// The token of an earlier join.
+    pub(crate) token: Option<&'a str>,
+    /// An invitation code.
+    pub(crate) code: Option<&'a str>,
+}
+
 impl TicketService {
     /// Joins a user. Returns the user's ticket, new or existing, and whether it is new. A user who
-    /// presents a token keeps its number even if the store lost it.
+    /// presents a token keeps its number even if the store lost it. A user with an invitation code joins
+    /// its lane, and moves there from another one.
     pub(crate) async fn join(
         &self,
         item: &ItemId,
-        user: UserId,
-        token: Option<&str>,
+        request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
+        let JoinRequest { user, token, code } = request;
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
         if let Some(ticket) = presented.filter(|ticket| ticket.user == user) {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
         }
-        let joined = self.issue_ticket(item, user, begun).await;
+        let joined = self.issue_ticket(item, user, code, begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -40,18 +50,27 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
+        code: Option<&str>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let (line, cached) = match self.cached_line(item) {
-            Some(known) => known,
-            // Boxed, because few joins need it and its size would be part of every join's future.
-            None => Box::pin(with_request_timeout(self.load_line(item))).await?,
-        };
-        match self.join_replacing_expired(&line, item, &user).await? {
+        let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
+        let mut invitation = None;
+        if let Some(code) = code {
+            let (lanes, now) = (&cached.line.item.policy.lanes, self.clock.now_ms());
+            let (lane, verified) = self.ticket_keys.verify_invitation(item, lanes, code, now)?;
+            invitation = Some(verified);
+            (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
+        }
+        let join = LaneJoin { user, invitation };
+        match self.join_replacing_expired(&line, item, &join).await? {
             JoinOutcome::Refused(JoinRefusal::NotOpenYet) => Err(self.not_open_yet(&cached)),
             JoinOutcome::Refused(refusal) => Err(refusal.into()),
-            JoinOutcome::Ticket { number, is_new: new, state: place } => {
-                let ticket = Ticket::new(item.clone(), user, number);
+            JoinOutcome::Ticket { lane, number, is_new: new, state: place } => {
+                let ticket = Ticket { lane, ..Ticket::new(item.clone(), join.user, number) };
+                if lane != cached.line.lane {
+                    // The user has a ticket of another lane.
+                    (line, cached) = self.line_for_join(LineKey::from(&ticket)).await?;
+                }
                 let token = self.ticket_keys.token(&ticket);
                 let (cached, place) = self.with_position(&line, &ticket, cached, place).await?;
                 let view = TicketView::from_live(place, self.clock.now_ms());
@@ -100,34 +119,38 @@ impl TicketService {
         &self,
         line: &LineHandle,
         item: &ItemId,
-        user: &UserId,
+        join: &LaneJoin,
     ) -> Result<JoinOutcome> {
-        let joined = line.join(user.clone()).await?;
+        let joined = line.join(join.clone()).await?;
         match joined {
-            JoinOutcome::Ticket { number, is_new: false, .. } => {
+            JoinOutcome::Ticket { lane, number, is_new: false, .. } => {
                 let now = self.clock.now_ms();
                 if !self.ticket_keys.is_too_old(number, now) {
                     return Ok(joined);
                 }
-                let ticket = Ticket::new(item.clone(), user.clone(), number);
+                let ticket =
+                    Ticket { lane, ..Ticket::new(item.clone(), join.user.clone(), number) };
                 with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
-                line.join(user.clone()).await
+                line.join(join.clone()).await
             }
             joined => Ok(joined),
         }
     }
 
-    /// Returns a line and its cached copy, if both are available without waiting.
-    fn cached_line(&self, item: &ItemId) -> Option<(Arc<LineHandle>, Arc<CachedLine>)> {
-        let line = self.lines.get(item)?;
-        let cached = line.cached()?;
-        Some((line, cached))
-    }
-
-    async fn load_line(&self, item: &ItemId) -> Result<(Arc<LineHandle>, Arc<CachedLine>)> {
-        let line = self.lines.get_or_load(item).await?;
-        let cached = line.fresh().await?;
-        Ok((line, cached))
+    /// Returns a line and its cached copy, which is loaded if necessary.
+    async fn line_for_join(&self, key: LineKey) -> Result<(Arc<LineHandle>, Arc<CachedLine>)> {
+        if let Some(line) = self.lines.get(&key)
+            && let Some(cached) = line.cached()
+        {
+            return Ok((line, cached));
+        }
+        // Boxed, because few joins need it and its size would be part of every join's future.
+        let load = Box::pin(async {
+            let line = self.lines.get_or_load(&key).await?;
+            let cached = line.fresh().await?;
+            Ok((line, cached))
+        });
+        with_request_timeout(load).await
     }
 
     /// Reclaims the number of a ticket that the store lost, so that the join finds it. Any other state
@@ -149,16 +172,16 @@ impl TicketService {
         let ticket = self.verify_token(presented)?;
         let now = self.clock.now_ms();
         let left = with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
-        let Ticket { item, number, lane, .. } = ticket;
-        self.lines.discard_cached_state(&item, number);
+        self.lines.discard_cached_state(&ticket);
         require_known_item(left)?;
-        if let Some(line) = self.lines.get(&item) {
+        if let Some(line) = self.lines.get(&LineKey::from(&ticket)) {
             // The refresh makes the end visible to the next poll at this pod. The user has left
             // even if it fails.
             let _ = with_request_timeout(line.refresh()).await;
         }
         if let Some(begun) = begun {
-            self.tracer.record_call(TracedCall::Leave, &item, lane, number, begun);
+            let Ticket { item, number, lane, .. } = &ticket;
+            self.tracer.record_call(TracedCall::Leave, item, *lane, *number, begun);
         }
         Ok(())
     }
@@ -186,10 +209,10 @@ impl TicketService {
         };
         let completed = self.store.complete(&ticket, EndReason::Completed, now);
         let released = require_known_item(with_store_timeout("complete", completed).await?)?;
-        let Ticket { item, number, lane, .. } = ticket;
-        self.lines.discard_cached_state(&item, number);
+        self.lines.discard_cached_state(&ticket);
         if let Some(begun) = begun {
-            self.tracer.record_call(TracedCall::Complete, &item, lane, number, begun);
+            let Ticket { item, number, lane, .. } = &ticket;
+            self.tracer.record_call(TracedCall::Complete, item, *lane, *number, begun);
         }
         Ok(released)
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use daegi_domain::lane::share::LaneShare;
 use daegi_domain::{
-    Branding, EndReason, Eta, ItemId, ItemName, LineState, Millis, Policy, Status, Ticket, UserId,
-    lane, rate, rfc3339,
+    Branding, EndReason, Eta, ItemId, ItemName, Lane, LaneName, LanePolicy, LineState, Millis,
+    Policy, Status, Ticket, UserId, lane, rate, rfc3339,
 };
 use daegi_store::{LiveState, TicketState};
 use tokio::time::{Instant, sleep_until};
@@ -13,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::connections::Transport;
 use super::{TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
-use crate::lines::{CachedLine, LineHandle};
+use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
 use crate::wire::{self, OpeningTimes};
 
@@ -159,7 +160,7 @@ impl TicketService {
     /// Answers a poll without waiting, or returns `None` if that needs the store or is an error.
     pub(crate) fn poll_cached(&self, presented: UnverifiedToken) -> Option<wire::Ticket> {
         let ticket = self.verify_token(&presented).ok()?;
-        let (cached, state) = self.lines.get(&ticket.item)?.locate(&ticket)?;
+        let (cached, state) = self.lines.get(&LineKey::from(&ticket))?.locate(&ticket)?;
         let view = TicketView::from_state(state, self.clock.now_ms()).ok()?;
         Some(self.ticket_response(&ticket, presented.token, Some(&cached), view))
     }
@@ -172,7 +173,7 @@ impl TicketService {
         wait: Duration,
     ) -> Result<wire::Ticket> {
         let ticket = self.verify_token(&presented)?;
-        let line = with_request_timeout(self.lines.get_or_load(&ticket.item)).await;
+        let line = with_request_timeout(self.lines.get_or_load(&LineKey::from(&ticket))).await;
         let TicketSnapshot { cached, view } = match line {
             Err(Error::ItemNotFound) => self.observe_without_item(&ticket).await?,
             line if wait.is_zero() => self.observe(&*line?, &ticket).await?,
@@ -220,7 +221,7 @@ impl TicketService {
     /// # Errors
     /// [`Error::ItemRemoved`] if the item was removed and the ticket has an entry.
     pub(super) async fn line_handle(&self, ticket: &Ticket) -> Result<Arc<LineHandle>> {
-        match with_request_timeout(self.lines.get_or_load(&ticket.item)).await {
+        match with_request_timeout(self.lines.get_or_load(&LineKey::from(ticket))).await {
             Err(Error::ItemNotFound) => {
                 self.observe_without_item(ticket).await?;
                 Err(Error::ItemRemoved)
@@ -274,21 +275,30 @@ impl TicketService {
 
     /// Returns the public view of a line.
     pub(crate) async fn line(&self, item: &ItemId) -> Result<wire::Line> {
-        let cached = with_request_timeout(self.lines.summary(item)).await?;
+        let cached = with_request_timeout(self.lines.summary(&LineKey::standard(item))).await?;
+        let (now, policies) = (self.clock.now_ms(), &cached.line.item.policy.lanes);
+        let mut lines = vec![Arc::clone(&cached)];
+        for lane in (1..=policies.len()).filter_map(Lane::numbered) {
+            let key = LineKey { item: item.clone(), lane };
+            lines.push(with_request_timeout(self.lines.summary(&key)).await?);
+        }
+        let lanes = if policies.is_empty() { Vec::new() } else { lane_views(policies, &lines) };
+        let per_second: f64 = lines.iter().map(|line| line.per_second(now)).sum();
         Ok(wire::Line {
             item_id: item.clone(),
             item_name: cached.line.item.name.clone(),
             line_state: cached.state,
-            waiting_count: cached.total_waiting(),
-            entered_count: cached.line.entered,
-            admitted_per_second: cached.per_second(self.clock.now_ms()),
-            opening: OpeningTimes::new(&cached.line.item, self.clock.now_ms()),
+            waiting_count: lines.iter().map(|line| line.total_waiting()).sum(),
+            entered_count: lines.iter().map(|line| line.line.entered).sum(),
+            admitted_per_second: (per_second * 100.0).round() / 100.0,
+            opening: OpeningTimes::new(&cached.line.item, now),
+            lanes,
         })
     }
 
     /// Returns what the waiting page shows of an item.
     pub(crate) async fn item_summary(&self, item: &ItemId) -> Result<ItemSummary> {
-        let cached = with_request_timeout(self.lines.summary(item)).await?;
+        let cached = with_request_timeout(self.lines.summary(&LineKey::standard(item))).await?;
         let item = &cached.line.item;
         Ok(ItemSummary {
             name: item.name.clone(),
@@ -330,8 +340,7 @@ impl TicketService {
         at: Millis,
         expires_at: Millis,
     ) -> wire::Ticket {
-        let lane =
-            cached.and_then(|cached| lane::name(&cached.line.item.policy.lanes, ticket.lane));
+        let lane = lane_name(ticket, cached);
         let jti = self.ticket_keys.uuid(ticket);
         let pass = self.pass_keys.pass((ticket, lane), jti, at, expires_at);
         wire::Ticket {
@@ -369,7 +378,30 @@ fn base_ticket(
         cohort_rank: cached
             .and_then(|cached| cached.cohort)
             .and_then(|cohort| cohort.cohort_rank(ticket.number)),
+        lane: lane_name(ticket, cached).cloned(),
     }
+}
+
+/// Returns the name of the ticket's lane; `None` for the standard lane.
+fn lane_name<'a>(ticket: &Ticket, cached: Option<&'a CachedLine>) -> Option<&'a LaneName> {
+    lane::name(&cached?.line.item.policy.lanes, ticket.lane)
+}
+
+/// Returns the public view of all lanes, the standard lane first. `lines` are in the same order.
+fn lane_views(policies: &[LanePolicy], lines: &[Arc<CachedLine>]) -> Vec<wire::LaneView> {
+    let shares = lane::share::shares(policies);
+    let names = std::iter::once(LaneName::STANDARD)
+        .chain(policies.iter().map(|policy| policy.name.as_str()));
+    let view = |((line, share), name): ((&Arc<CachedLine>, LaneShare), &str)| wire::LaneView {
+        name: name.to_owned(),
+        waiting_count: line.total_waiting(),
+        share_percent: match share {
+            LaneShare::Weight(weight) => Some(weight),
+            LaneShare::First => None,
+        },
+        first: share == LaneShare::First,
+    };
+    lines.iter().zip(shares).zip(names).map(view).collect()
 }
 
 /// Adds the fields of a waiting ticket. The speed is computed once per refresh, so that a poll only

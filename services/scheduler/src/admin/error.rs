@@ -25,6 +25,11 @@ pub(super) enum AdminError {
          change only its times, or reset the line first"
     )]
     LineNotEmpty(ItemId),
+    #[error(
+        "a lane of {0} has tickets, so that it cannot be renamed, moved or removed: \
+         wait until its entries end, or reset the line"
+    )]
+    LaneNotEmpty(ItemId),
     #[error("PUT cannot change the opening of {0}: use PATCH …/policy")]
     OpeningInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
@@ -53,6 +58,7 @@ impl From<AdminError> for Problem {
             AdminError::ItemExists(_)
             | AdminError::Conflict(_)
             | AdminError::LineNotEmpty(_)
+            | AdminError::LaneNotEmpty(_)
             | AdminError::OpeningInPut(_)
             | AdminError::NotScheduled(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),

@@ -60,6 +60,7 @@ pub(super) async fn update(
         match store_call(admin.store.set_policy(id, &change, before.revision, now)).await? {
             PolicyUpdateOutcome::Changed(item) => return Ok((before, *item)),
             PolicyUpdateOutcome::Conflict => {}
+            PolicyUpdateOutcome::LaneNotEmpty => return Err(AdminError::LaneNotEmpty(id.clone())),
             PolicyUpdateOutcome::LineNotEmpty => return Err(AdminError::LineNotEmpty(id.clone())),
             PolicyUpdateOutcome::NotFound => return Err(AdminError::ItemNotFound(id.clone())),
         }

@@ -100,8 +100,8 @@ impl KafkaSink {
         tracer: &Tracer,
     ) -> impl Iterator<Item = Result<Record>> {
         let tickets = public_events(batches).map(|(batch, index, event)| {
-            let record = with_origin(self.record(&batch.item, event)?, batch, index);
-            Ok(match context(tracer, &batch.item, event) {
+            let record = with_origin(self.record(batch, event)?, batch, index);
+            Ok(match context(tracer, batch, event) {
                 Some(context) => record.with(TRACEPARENT, &context.to_string()),
                 None => record,
             })
@@ -126,16 +126,25 @@ impl KafkaSink {
         }
     }
 
-    fn record(&self, item: &ItemId, event: &TicketEvent) -> Result<Record> {
-        let ticket = Ticket::new(item.clone(), event.user().clone(), event.number());
-        let (id, keys) = (event.id(item, ticket.lane), &self.ticket_keys);
+    fn record(&self, batch: &OutboxBatch, event: &TicketEvent) -> Result<Record> {
+        let (item, lane) = (&batch.item, batch.lane);
+        let ticket =
+            Ticket { lane, ..Ticket::new(item.clone(), event.user().clone(), event.number()) };
+        let (id, keys) = (event.id(item, lane), &self.ticket_keys);
         match *event {
             TicketEvent::Admitted { at, expires_at, .. } => {
-                let body = TokenActivated::new(keys, (ticket, None), id, at, expires_at);
+                let body = TokenActivated::new(
+                    keys,
+                    (ticket, batch.lane_name.clone()),
+                    id,
+                    at,
+                    expires_at,
+                );
                 Record::from_event(&body, &self.topics)
             }
             TicketEvent::Ended { at, reason, .. } => {
-                let body = TokenClosed::new(keys, (ticket, None), id, at, reason);
+                let body =
+                    TokenClosed::new(keys, (ticket, batch.lane_name.clone()), id, at, reason);
                 Record::from_event(&body, &self.topics)
             }
         }

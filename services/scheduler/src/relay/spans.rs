@@ -1,6 +1,6 @@
 //! Spans of published events.
 
-use daegi_domain::{ItemId, Lane, TicketEvent, TicketStep, TraceContext};
+use daegi_domain::{TicketEvent, TicketStep, TraceContext};
 use daegi_runtime::Tracer;
 use daegi_runtime::spans::Span;
 use daegi_store::OutboxBatch;
@@ -14,7 +14,7 @@ pub(super) fn start(tracer: &Tracer, batches: &[OutboxBatch]) -> Vec<Span> {
         return Vec::new();
     }
     let spans = public_events(batches).filter_map(|(batch, _, event)| {
-        let span = start_one(tracer, &batch.item, event)?;
+        let span = start_one(tracer, batch, event)?;
         Some(match batch.epoch {
             Some(epoch) => span.with_number("daegi.epoch", epoch.0),
             None => span,
@@ -24,12 +24,16 @@ pub(super) fn start(tracer: &Tracer, batches: &[OutboxBatch]) -> Vec<Span> {
 }
 
 /// Returns the `traceparent` of an event.
-pub(super) fn context(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<TraceContext> {
-    tracer.context(step(event), item, Lane::STANDARD, event.number())
+pub(super) fn context(
+    tracer: &Tracer,
+    batch: &OutboxBatch,
+    event: &TicketEvent,
+) -> Option<TraceContext> {
+    tracer.context(step(event), &batch.item, batch.lane, event.number())
 }
 
-fn start_one(tracer: &Tracer, item: &ItemId, event: &TicketEvent) -> Option<Span> {
-    let start = |at| tracer.step(step(event), item, Lane::STANDARD, event.number(), at);
+fn start_one(tracer: &Tracer, batch: &OutboxBatch, event: &TicketEvent) -> Option<Span> {
+    let start = |at| tracer.step(step(event), &batch.item, batch.lane, event.number(), at);
     match event {
         TicketEvent::Admitted { at, .. } => start(*at),
         TicketEvent::Ended { at, reason, .. } => {

@@ -1,9 +1,10 @@
-//! The round of one line: expire, admit, sweep.
+//! The round of one item: expire and sweep each lane, and admit from all of them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daegi_domain::line_rules::{line_state, quota};
-use daegi_domain::{ItemId, LineState, Millis, Number, Settings, TicketKeys};
+use daegi_domain::{ItemId, Lane, LineState, Millis, Number, Settings, TicketKeys};
 use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
@@ -21,6 +22,9 @@ const MAX_SWEEP: Duration = Duration::from_millis(500);
 /// because clocks and timers are not exact.
 const MIN_TICK_PERCENT: Millis = 90;
 
+/// Where the sweep of each lane continues; absent lanes start at the front.
+pub(super) type SweepCursors = BTreeMap<Lane, Number>;
+
 /// The input of one round of a line.
 #[derive(Debug)]
 pub(super) struct LineRound {
@@ -31,10 +35,10 @@ pub(super) struct LineRound {
     pub(super) ticket_keys: Option<TicketKeys>,
     pub(super) settings: Settings,
     pub(super) now: Millis,
-    pub(super) sweep_from: Number,
+    pub(super) sweep_from: SweepCursors,
 }
 
-/// The result of one round of a line.
+/// The result of one round of a line, all lanes together.
 #[derive(Debug)]
 pub(super) struct LineRoundReport {
     pub(super) admitted: u32,
@@ -45,13 +49,13 @@ pub(super) struct LineRoundReport {
     /// The state of the line; `None` if the item was removed.
     pub(super) state: Option<LineState>,
     /// Where the sweep of the next tick continues.
-    pub(super) sweep_from: Number,
+    pub(super) sweep_from: SweepCursors,
     /// Why admission failed; the rest of the round was done.
     pub(super) failure: Option<Error>,
 }
 
 impl LineRoundReport {
-    fn empty(sweep_from: Number) -> Self {
+    fn empty(sweep_from: SweepCursors) -> Self {
         Self {
             admitted: 0,
             missed: 0,
@@ -69,10 +73,15 @@ impl LineRound {
     /// Runs the round. Expiry comes first, so that capacity it frees is used in the same tick; an opening
     /// comes before admission, so that the line admits in the tick that opens it.
     pub(super) async fn run(&self, id: &ItemId) -> Result<LineRoundReport> {
-        let mut report = LineRoundReport::empty(self.sweep_from);
-        let expiry = self.expire(id, &mut report).await?;
+        let mut report = LineRoundReport::empty(self.sweep_from.clone());
+        let expiry = self.expire(id, Lane::STANDARD, &mut report).await?;
         if !expiry.active {
             return Ok(report);
+        }
+        let mut front_is_above_base = expiry.front_is_above_base;
+        for lane in (1..=expiry.lanes).filter_map(Lane::numbered) {
+            let expiry = self.expire(id, lane, &mut report).await?;
+            front_is_above_base &= expiry.front_is_above_base;
         }
         let item = match self.store.item(id).await? {
             Some(item) => self.follow_opening(item).await?,
@@ -80,7 +89,7 @@ impl LineRound {
         };
         report.state = item
             .as_ref()
-            .map(|item| line_state(item, expiry.front_is_above_base, &self.settings, self.now));
+            .map(|item| line_state(item, front_is_above_base, &self.settings, self.now));
         // A recovering or held line gets its quota, too, because the script checks the item and the
         // outbox again, atomically with the admission. While a line holds numbers above its base, it
         // still serves the numbers below.
@@ -95,15 +104,22 @@ impl LineRound {
             admitted => report.failure = admitted.err(),
         }
         if item.is_some_and(|item| item.policy.absence_limit_seconds().is_some()) {
-            self.sweep(id, &mut report).await?;
+            for lane in (0..=expiry.lanes).filter_map(Lane::numbered) {
+                self.sweep(id, lane, &mut report).await?;
+            }
         }
         Ok(report)
     }
 
     /// Expires entries until none is due. Returns the last reply.
-    async fn expire(&self, id: &ItemId, report: &mut LineRoundReport) -> Result<Expiry> {
+    async fn expire(
+        &self,
+        id: &ItemId,
+        lane: Lane,
+        report: &mut LineRoundReport,
+    ) -> Result<Expiry> {
         loop {
-            let expiry = self.store.expire(self.epoch, id, self.now).await?;
+            let expiry = self.store.expire(self.epoch, id, lane, self.now).await?;
             report.expired += expiry.expired;
             report.abandoned += expiry.abandoned;
             if !expiry.more {
@@ -132,14 +148,14 @@ impl LineRound {
     /// Sweeps from where the last tick stopped to the end of the line at most. Chunks beyond
     /// [`SWEEP_CHUNKS`] are swept while each finds absent users and there is time, so that tickets
     /// of a hostile client are removed within a few ticks. Every chunk is one short script.
-    async fn sweep(&self, id: &ItemId, report: &mut LineRoundReport) -> Result<()> {
+    async fn sweep(&self, id: &ItemId, lane: Lane, report: &mut LineRoundReport) -> Result<()> {
         let tick = Duration::from_millis(self.settings.tick_ms.into());
         let deadline = Instant::now() + (tick * SWEEP_SHARE / 100).min(MAX_SWEEP);
         for chunk in 1.. {
-            let from = report.sweep_from;
-            let sweep = self.store.sweep(self.epoch, id, from, self.now).await?;
+            let from = report.sweep_from.get(&lane).copied().unwrap_or(Number(0));
+            let sweep = self.store.sweep(self.epoch, id, lane, from, self.now).await?;
             report.abandoned += sweep.abandoned;
-            report.sweep_from = sweep.cursor;
+            report.sweep_from.insert(lane, sweep.cursor);
             let goes_on = sweep.abandoned > 0 && Instant::now() < deadline;
             if sweep.cursor == Number(0) || (chunk >= SWEEP_CHUNKS && !goes_on) {
                 break;

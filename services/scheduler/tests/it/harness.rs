@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::{Lane, 
-    Item, ItemChange, ItemId, ItemName, LivenessPage, Number, Policy, Settings, Ticket,
+use daegi_domain::{
+    Item, ItemChange, ItemId, ItemName, Lane, LivenessPage, Number, Policy, Settings, Ticket,
     TicketEvent, TicketKeys, UserId,
 };
 use daegi_runtime::Clock;

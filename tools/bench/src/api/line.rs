@@ -1,8 +1,9 @@
 //! A line filled with waiting users.
 
 use anyhow::{Context, ensure};
-use daegi_domain::{Lane, 
-    ItemChange, ItemId, ItemName, LivenessPage, Millis, Number, Policy, Ticket, TicketKeys, UserId,
+use daegi_domain::{
+    ItemChange, ItemId, ItemName, Lane, LivenessPage, Millis, Number, Policy, Ticket, TicketKeys,
+    UserId,
 };
 use daegi_store::{ItemStore, JoinOutcome, PolicyUpdateOutcome, RedisStore, TicketStore};
 

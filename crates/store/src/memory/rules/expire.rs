@@ -35,6 +35,6 @@ pub(in crate::memory) fn expire(
         || expired + abandoned == MAX_USERS_PER_CALL
         || pruned == MAX_USERS_PER_CALL as usize;
     let front_is_above_base = line.front() > line.base.rank();
-    // The caller decides whether the item is active, because that depends on all lanes.
-    Expiry { expired, abandoned, more, active: true, front_is_above_base }
+    // The caller knows the other lanes.
+    Expiry { expired, abandoned, more, active: true, front_is_above_base, lanes: 0 }
 }

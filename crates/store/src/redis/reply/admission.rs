@@ -76,8 +76,7 @@ pub(in crate::redis) fn sweep(reply: Value) -> Result<Windowed<Sweep>> {
 
 type ExpiryReply = (u32, u32, bool, bool, bool, usize);
 
-/// Reads an expiry, and how many lanes the item has.
-pub(in crate::redis) fn expiry(reply: ExpiryReply) -> (Expiry, usize) {
+pub(in crate::redis) fn expiry(reply: ExpiryReply) -> Expiry {
     let (expired, abandoned, more, active, front_is_above_base, lanes) = reply;
-    (Expiry { expired, abandoned, more, active, front_is_above_base }, lanes)
+    Expiry { expired, abandoned, more, active, front_is_above_base, lanes }
 }

@@ -539,7 +539,7 @@ impl<'a> ModelHarness<'a> {
             if memory.more || redis.more {
                 continue;
             }
-            let end = |expiry: Expiry| (expiry.active, expiry.front_is_above_base);
+            let end = |expiry: Expiry| (expiry.active, expiry.front_is_above_base, expiry.lanes);
             return same_reply(Ok((specified, end(memory))), Ok((found, end(redis)))).map(drop);
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{Lane, EndReason, Heartbeat, LineState, Ticket};
+use daegi_domain::{EndReason, Heartbeat, Lane, LineState, Ticket};
 use daegi_scheduler::Ticker;
 use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, TicketStore};
 use serde_json::{Value, json};
