@@ -8,5 +8,5 @@ export { WaitingRoom, type JoinOptions, type RoomOptions } from "./room.js";
 export { TicketSubscription, type Connection, type SubscriptionEvents, type SubscriptionOptions } from "./subscription.js";
 export { ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
 export { checkDraw, type DrawCheck, type DrawCheckName, type DrawRecord, type DrawTicket } from "./draw.js";
-export type { Eta, Line, LineState, OpeningOrder, PageTexts, Status, Ticket } from "./wire.js";
+export type { Eta, LaneView, Line, LineState, OpeningOrder, PageTexts, Status, Ticket } from "./wire.js";
 export { isFinal } from "./wire.js";

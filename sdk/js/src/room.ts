@@ -16,7 +16,7 @@ export interface RoomOptions {
 }
 
 export interface JoinOptions {
-  /** An invitation code, as the user typed it. The ticket is then in the lane of the code. */
+  /** An invitation code: the ticket waits in the lane of the invitation. A user who waits in another lane gives up that place. */
   code?: string;
   signal?: AbortSignal;
 }
@@ -26,6 +26,8 @@ interface RequestOptions {
   method?: string;
   token?: string;
   headers?: Record<string, string>;
+  /** Sent as JSON. */
+  body?: object;
   signal?: AbortSignal;
   /** Whether the response is a stream, which has no timeout. */
   isStream?: boolean;
@@ -48,10 +50,10 @@ export class WaitingRoom {
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
-  /** Joins the line, or returns the ticket this user has. A refused invitation code is the problem `INVALID_CODE`. */
+  /** Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then. */
   async join(userId: string, { code, signal }: JoinOptions = {}): Promise<Ticket> {
-    const headers = { "user-id": userId, ...(code && { "daegi-code": headerText(code) }) };
-    const options = { method: "POST", headers, ...(signal && { signal }) };
+    // In the body, because a header cannot contain every text that a user types.
+    const options = { method: "POST", headers: { "user-id": userId }, ...(code && { body: { code } }), ...(signal && { signal }) };
     return (await this.#requestLine("", options)).json() as Promise<Ticket>;
   }
 
@@ -107,11 +109,11 @@ export class WaitingRoom {
     return this.#send(this.#line + path, options);
   }
 
-  async #send(address: string, { method = "GET", token, headers = {}, signal, isStream, cacheable }: RequestOptions): Promise<Response> {
-    const allHeaders = token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+  async #send(address: string, { method = "GET", token, headers = {}, body, signal, isStream, cacheable }: RequestOptions): Promise<Response> {
+    const allHeaders = { ...headers, ...(token && { authorization: `Bearer ${token}` }), ...(body && { "content-type": "application/json" }) };
     const limit = isStream ? signal : withTimeout(REQUEST_TIMEOUT_MS, signal);
     const cache = cacheable ? "default" : "no-store";
-    const init: RequestInit = { method, headers: allHeaders, cache, ...(limit && { signal: limit }) };
+    const init: RequestInit = { method, headers: allHeaders, cache, ...(body && { body: JSON.stringify(body) }), ...(limit && { signal: limit }) };
     const response = await this.#fetch(address, init);
     this.#setClock(response.headers.get("date"));
     if (!response.ok) throw await problemFromResponse(response);
@@ -125,10 +127,6 @@ export class WaitingRoom {
   }
 }
 
-/** Replaces what no header can carry, such as the long dash of a text processor. The server ignores dashes in codes. */
-function headerText(code: string): string {
-  return code.trim().replace(/[^\x21-\x7e]+/g, "-");
-}
 
 function withTimeout(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms);

@@ -52,8 +52,8 @@ export interface Ticket {
   opensInMs: number | null;
   /** The rank that the draw gave to this ticket, from 1; `null` before the draw and for tickets that took no part. */
   cohortRank: number | null;
-  /** The name of the ticket's lane; `null` in the standard lane, and absent from servers without lanes. */
-  lane?: string | null;
+  /** The lane of the ticket; `null` in the standard lane. Position, count and estimate are those of the lane. */
+  lane: string | null;
   etaSeconds: Eta | null;
   pollAfterMs: number;
   /** The pass, a JWT, once the ticket is admitted. */
@@ -79,6 +79,19 @@ export interface Line {
   lobbyInMs: number | null;
   closesAt: string | null;
   order: OpeningOrder | null;
+  /** The lanes, the standard lane first; empty for a line without lanes. */
+  lanes: LaneView[];
+}
+
+/** A lane: users with an invitation wait in a lane with positions and a share of the rate of its own. */
+export interface LaneView {
+  /** `standard` for users without an invitation. */
+  name: string;
+  waitingCount: number;
+  /** The share of the rate in percent while tickets wait in every lane; `null` for a lane that is served first. */
+  sharePercent: number | null;
+  /** Whether the lane is served before all lanes with a share. */
+  first: boolean;
 }
 
 /** The operator's texts on the waiting page. */

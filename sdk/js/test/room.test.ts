@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { ProblemError } from "../src/index.js";
 import { json, problem, room, ticket } from "./server.js";
@@ -12,18 +13,15 @@ test("a join sends the user id and returns the ticket", async (context) => {
   assert.equal((await line.join("lee")).userId, "lee");
 });
 
-test("a join with an invitation code sends it in a header that can carry it", async (context) => {
-  const codes: unknown[] = [];
-  const line = await room(context, (request, response) => {
-    codes.push(request.headers["daegi-code"]);
+test("an invitation code is sent in the body, and nothing without one", async (context) => {
+  const sent: string[] = [];
+  const line = await room(context, async (request, response) => {
+    sent.push(`${request.headers["user-id"]} ${request.headers["content-type"]} ${await text(request)}`);
     json(response, ticket({ lane: "members" }), 201);
   });
-  assert.equal((await line.join("kim", { code: "65nfev21-001H4D2P-F2D4GRYB-R83AF0AC" })).lane, "members");
-  await line.join("kim", { code: " 65NFEV21 001H4D2P\u2013F2D4GRYB\u00a0\u2014 R83AF0AC\n" });
-  await line.join("kim", { code: "" });
+  assert.equal((await line.join("lee", { code: "초대-1" })).lane, "members");
   await line.join("kim");
-  const sent = ["65nfev21-001H4D2P-F2D4GRYB-R83AF0AC", "65NFEV21-001H4D2P-F2D4GRYB-R83AF0AC", undefined, undefined];
-  assert.deepEqual(codes, sent);
+  assert.deepEqual(sent, ['lee application/json {"code":"초대-1"}', "kim undefined "]);
 });
 
 test("a refused invitation code is a problem that no retry can help", async (context) => {

@@ -30,6 +30,7 @@ export function ticket(changes: Partial<Ticket> = {}): Ticket {
     opensAt: null,
     opensInMs: null,
     cohortRank: null,
+    lane: null,
     etaSeconds: null,
     pollAfterMs: 1,
     pass: null,
