@@ -55,6 +55,18 @@ pub(crate) enum PageState {
     Trouble,
 }
 
+/// The form for an invitation code in browsers without scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeForm {
+    /// Part of the form that joins. A user who waits gets a link to `Open`, because that page reloads,
+    /// which would clear the field.
+    Folded,
+    /// Shown to a user who waits.
+    Open,
+    /// Shown, because the server refused a code.
+    Refused,
+}
+
 /// The data of a page.
 pub(crate) struct Page<'a> {
     pub(crate) language: Language,
@@ -64,6 +76,9 @@ pub(crate) struct Page<'a> {
     pub(crate) look: &'a Branding,
     /// Revision of the operator's texts; empty if there is no such item.
     pub(crate) revision: &'a str,
+    /// Whether the item has lanes, so that users may have invitation codes.
+    pub(crate) has_lanes: bool,
+    pub(crate) code: CodeForm,
     pub(crate) state: PageState,
 }
 
@@ -80,6 +95,9 @@ struct PageTemplate<'a> {
     version: &'static str,
     /// Whether the item has its own colours.
     has_colours: bool,
+    has_lanes: bool,
+    has_code_form: bool,
+    is_code_refused: bool,
     refresh: Option<String>,
     logo: Option<&'a str>,
     message: Option<&'a str>,
@@ -100,7 +118,10 @@ impl Page<'_> {
             revision: self.revision,
             version: VERSION.as_str(),
             has_colours: self.item.is_some() && self.look.accent.is_some(),
-            refresh: noscript::refresh(&self.state),
+            has_lanes: self.has_lanes,
+            has_code_form: self.code != CodeForm::Folded,
+            is_code_refused: self.code == CodeForm::Refused,
+            refresh: noscript::refresh(&self.state, self.code),
             logo: self.look.logo.as_deref(),
             message: self.look.message.as_deref(),
             still: Still::new(&self.state, name, messages),
@@ -122,6 +143,8 @@ mod tests {
             name,
             look: &look,
             revision: "",
+            has_lanes: true,
+            code: CodeForm::Folded,
             state: PageState::Outside,
         }
         .render()

@@ -16,6 +16,8 @@ use futures_util::future::try_join_all;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, Result};
+use crate::lines::LineKey;
+use crate::tickets::JoinRequest;
 use crate::tickets::{TicketService, UnverifiedToken};
 use crate::timeouts::with_store_timeout;
 use crate::wire::Ticket;

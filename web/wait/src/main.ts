@@ -6,6 +6,8 @@ import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
+import { InvitationPanel } from "./invitation-panel.js";
+import { takeCode } from "./address.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
@@ -13,7 +15,7 @@ import { View } from "./view.js";
 import { VisitController } from "./visit.js";
 import { format, localeOf, type Messages } from "./i18n.js";
 
-const { item = "", revision = "", line = "" } = document.documentElement.dataset;
+const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({ itemId: item });
@@ -22,6 +24,7 @@ const [view, chime] = [new View(), new Chime()];
 const announcer = new Announcer((text) => view.announce(text), messages, view.number);
 const countdown = new Countdown(view, announcer, messages, localeOf(document.documentElement.lang, navigator.languages));
 const draw = new DrawPanel(room, storage, view, messages);
+const invitation = new InvitationPanel(room, view, messages, lanes === "true");
 const entry = new EntryFlow(room, view, chime, messages);
 let shown: Screen | null = null;
 /** Screens of a ticket that waits. */
@@ -33,6 +36,7 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
     view.show(screen, done);
     const drawn = draw.show(ticket);
     announcer.show(screen, screen.next ? countdown.label(screen.next) : drawn);
+    invitation.show(screen.kind, ticket, storage.current.code !== undefined);
     countdown.show(screen.next);
     document.title = titleOf(screen);
     if (screen.kind === "turn" && ticket) entry.begin(ticket);
@@ -44,12 +48,27 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
     if (isLost) view.announce(messages.lost);
   },
   notice: (text) => view.notice(text),
+  line: (line) => invitation.update(line),
+  codeRefused: (code, isJoined) => invitation.refused(code, isJoined),
+  codeOffered: (code) => void invitation.offer(code, redeem),
   page(page) {
     name = page.name;
     if (view.page(page) && page.message) view.announce(page.message);
     if (shown) document.title = titleOf(shown);
   },
 }, line);
+
+function redeem(code: string) {
+  return visit.redeem(code);
+}
+
+/** Takes the code of an invitation link, at the start or when the user opens one in this tab. */
+function takeInvitation(): void {
+  const code = takeCode(location, history);
+  if (code === null) return;
+  visit.invite(code);
+  if (shown) invitation.show(shown.kind, visit.ticket, storage.current.code !== undefined);
+}
 
 function titleOf({ kind, headline, place }: Screen): string {
   if (kind === "turn") return format(messages.titleTurn, { name });
@@ -64,6 +83,11 @@ view.check.addEventListener("click", () => void draw.check());
 view.leave.addEventListener("click", async () => {
   if (await view.confirmLeave()) await visit.leave();
 });
+view.codeForm.addEventListener("submit", (event) => {
+  event.preventDefault();
+  void invitation.submit(view.code.value, redeem);
+});
+window.addEventListener("hashchange", takeInvitation);
 for (const gesture of ["pointerdown", "keydown"]) {
   window.addEventListener(gesture, () => chime.allow(), { once: true });
 }
@@ -71,4 +95,5 @@ window.addEventListener("storage", ({ key }) => {
   if (key === storage.key) visit.adopt();
 });
 
+takeInvitation();
 void visit.begin();

@@ -10,6 +10,8 @@ export interface StoredTicket {
   commitment?: string;
   /** Whether the result of the draw was shown. */
   drawn?: boolean;
+  /** The invitation code for the next join. */
+  code?: string | undefined;
 }
 
 /** The used part of `Storage`. */
@@ -37,15 +39,15 @@ export class TicketStorage {
     return this.#stored;
   }
 
-  /** Stores a ticket. Progress starts at 0 for a new one. */
+  /** Stores a ticket. Progress starts at 0 for a new one. A code is spent. */
   keep(token: string): void {
     const { userId } = this.#stored;
-    if (this.#stored.token !== token) this.#stored = { userId, token };
+    this.#stored = this.#stored.token === token ? { ...this.#stored, code: undefined } : { userId, token };
     this.#write();
   }
 
-  /** Stores what the page learned about the draw of this ticket. */
-  note(about: Pick<StoredTicket, "commitment" | "drawn">): void {
+  /** Stores what the page learned about the draw of this ticket, or the code for the next join. */
+  note(about: Pick<StoredTicket, "commitment" | "drawn" | "code">): void {
     this.#stored = { ...this.#stored, ...about };
     this.#write();
   }

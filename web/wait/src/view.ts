@@ -18,6 +18,10 @@ export class View {
   readonly leave = byId("leave");
   readonly check = byId("check");
   readonly leaving = byId<HTMLDialogElement>("leaving");
+  readonly moving = byId<HTMLDialogElement>("moving");
+  readonly codeForm = byId<HTMLFormElement>("code-form");
+  readonly code = byId<HTMLInputElement>("code");
+  readonly #invitation = byId<HTMLDetailsElement>("invitation");
   readonly sound = byId("sound").querySelector("input");
   readonly #headline = byId("headline");
   readonly #bar = byId("bar");
@@ -116,6 +120,37 @@ export class View {
     byId("checks").replaceChildren(...(lines ?? []));
   }
 
+  lane(text: string): void {
+    write(byId("lane"), text);
+  }
+
+  invitation(isShown: boolean): void {
+    this.#invitation.hidden = !isShown;
+  }
+
+  fillCode(code: string): void {
+    this.code.value = code;
+    this.#invitation.open = true;
+  }
+
+  clearCode(): void {
+    // The focused button disappears.
+    if (this.#invitation.contains(document.activeElement)) this.#invitation.querySelector("summary")?.focus();
+    this.code.value = "";
+    this.#invitation.open = false;
+  }
+
+  /** Not disabled meanwhile, because a disabled button loses the keyboard focus. */
+  codeBusy(isBusy: boolean): void {
+    this.codeForm.ariaBusy = String(isBusy);
+  }
+
+  codeMessage(text: string, isError: boolean): void {
+    // On a phone the form may be below the edge of the screen.
+    if (write(byId("code-text"), text) && isError) this.#invitation.scrollIntoView({ block: "nearest" });
+    this.code.setAttribute("aria-invalid", String(isError));
+  }
+
   notice(text: string): void {
     write(byId("notice"), text);
   }
@@ -128,13 +163,21 @@ export class View {
     write(byId("said"), text);
   }
 
-  /** Shows the confirmation dialog. Returns whether the user confirmed. */
-  async confirmLeave(): Promise<boolean> {
-    this.leaving.returnValue = "stay";
-    this.leaving.showModal();
-    await new Promise((closed) => this.leaving.addEventListener("close", closed, { once: true }));
-    return this.leaving.returnValue === "leave";
+  confirmLeave(): Promise<boolean> {
+    return confirmed(this.leaving);
   }
+
+  confirmMove(): Promise<boolean> {
+    return confirmed(this.moving);
+  }
+}
+
+/** Shows a confirmation dialog. Returns whether the user confirmed. */
+async function confirmed(dialog: HTMLDialogElement): Promise<boolean> {
+  dialog.returnValue = "no";
+  dialog.showModal();
+  await new Promise((closed) => dialog.addEventListener("close", closed, { once: true }));
+  return dialog.returnValue === "yes";
 }
 
 function write(element: HTMLElement, text: string): boolean {

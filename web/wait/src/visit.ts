@@ -24,9 +24,21 @@ const NEW_DRAW_MS = 10_000;
 /** A ticket with one of these problems is void, and its holder may join again. */
 const VOID_TICKET = new Set(["LINE_RESTARTED", "INVALID_TOKEN", "TOKEN_MISMATCH"]);
 
+/**
+ * What became of an invitation code: the page joined or moved with it, the user has its ticket already, it is kept for the next
+ * join, the server refused it, or the server could not be reached.
+ */
+export type CodeResult = "joined" | "same" | "kept" | "refused" | "failed";
+
 /** What a visit controls: the page, or a test double. */
 export interface VisitView {
   screen(screen: Screen, ticket: Ticket | null, done: number): void;
+  /** The line as the page polled it before it joined. */
+  line(line: Line): void;
+  /** The server refused the code that was kept for this join. `isJoined`: the page joined without it. */
+  codeRefused(code: string, isJoined: boolean): void;
+  /** A user who waits opened the page with this code. */
+  codeOffered(code: string): void;
   lost(isLost: boolean): void;
   notice(text: string): void;
   page(page: PageTexts): void;
@@ -47,6 +59,8 @@ export class VisitController {
   #spent: string | undefined;
   /** Consecutive polls of a scheduled line after the time of its lobby. */
   #late = 0;
+  /** Whether the ticket is being replaced by one of another lane. */
+  #isMoving = false;
 
   constructor(
     readonly room: Pick<WaitingRoom, "join" | "leave" | "line" | "page">,
@@ -72,8 +86,9 @@ export class VisitController {
     this.#joinedAt = Date.now();
     const { userId, token } = this.storage.reload();
     this.#spent = token;
+    let refused: string | undefined;
     try {
-      const ticket = await this.room.join(userId);
+      const ticket = await this.#joinWithCode(userId, (code) => (refused = code));
       this.#failures = this.#refusals = 0;
       this.storage.keep(ticket.token);
       this.#show(ticket);
@@ -81,6 +96,62 @@ export class VisitController {
     } catch (error) {
       this.#showJoinError(error instanceof ProblemError ? error : null);
     }
+    if (refused !== undefined) this.view.codeRefused(refused, this.#shown !== null);
+  }
+
+  /** Joins with the code that is kept, if any, and without it if the server refuses it. */
+  async #joinWithCode(userId: string, refused: (code: string) => void): Promise<Ticket> {
+    const { code } = this.storage.current;
+    if (!code) return this.room.join(userId);
+    try {
+      return await this.room.join(userId, { code });
+    } catch (error) {
+      if (!isRefusedCode(error)) throw error;
+      this.storage.note({ code: undefined });
+      refused(code);
+      return this.room.join(userId);
+    }
+  }
+
+  /** Takes the code of an invitation link: offers it to a user who waits, and keeps it for the next join otherwise. */
+  invite(code: string): void {
+    this.storage.reload();
+    this.storage.note({ code });
+    if (this.#shown) this.#show(this.#shown);
+  }
+
+  /** Uses a code that the user typed. A user who waits gives up the present place, unless the server refuses the code. */
+  async redeem(code: string): Promise<CodeResult> {
+    const before = this.#shown;
+    if (before?.status === "WAITING") return this.#move(before, code);
+    this.storage.note({ code });
+    if (!before || before.status === "ENTERABLE") return "kept";
+    await this.join();
+    return "joined";
+  }
+
+  async #move(before: Ticket, code: string): Promise<CodeResult> {
+    this.#isMoving = true;
+    try {
+      const ticket = await this.room.join(this.storage.current.userId, { code });
+      this.storage.keep(ticket.token);
+      this.#show(ticket);
+      if (ticket.token === before.token) return "same";
+      this.#follow(ticket.token);
+      return "joined";
+    } catch (error) {
+      if (isRefusedCode(error)) return "refused";
+      // The server may have moved the user although its response was lost.
+      this.#follow(before.token);
+      return "failed";
+    } finally {
+      this.#isMoving = false;
+    }
+  }
+
+  /** The ticket that is shown. */
+  get ticket(): Ticket | null {
+    return this.#shown;
   }
 
   async leave(): Promise<void> {
@@ -113,7 +184,10 @@ export class VisitController {
     this.#following?.stop();
     const following = this.tabs.follow(token);
     this.#following = following;
-    following.on("ticket", (ticket) => this.#show(ticket));
+    following.on("ticket", (ticket) => {
+      // The stream of the old ticket may end before the join returns the new one.
+      if (!this.#isMoving || ticket.status !== "REPLACED") this.#show(ticket);
+    });
     following.on("connection", ({ state }) => this.#lost(state === "lost"));
     following.on("page", (page) => this.view.page(page));
     following.on("problem", (problem) => this.#handleProblem(problem, token));
@@ -164,6 +238,7 @@ export class VisitController {
     // Another tab joined meanwhile.
     if (this.#following !== following) return;
     if (line instanceof ProblemError) return this.#handleLookFailure(looks, line);
+    this.view.line(line);
     if (refusalIn(line.lineState) === null) return this.#joinOnceMore();
     this.view.screen(outsideScreen(line, this.messages), null, 0);
     this.#watch(looks, line);
@@ -195,6 +270,10 @@ export class VisitController {
     const done = ticket.status !== "WAITING" ? 1 : ticket.position === null ? 0 : this.storage.progress(ticket.position);
     this.#shown = ticket;
     this.view.screen(screenFor(ticket, this.messages, this.#isNewDraw(ticket)), ticket, done);
+    const { code } = this.storage.current;
+    if (!code || ticket.status !== "WAITING") return;
+    this.storage.note({ code: undefined });
+    this.view.codeOffered(code);
   }
 
   /** Returns whether the result of the ticket's draw is news, for some seconds and not again after a reload. */
@@ -220,6 +299,11 @@ export class VisitController {
       this.view.lost(false);
     }
   }
+}
+
+/** Returns whether the server refused the code. One that it cannot even parse is an invalid request. */
+function isRefusedCode(error: unknown): boolean {
+  return error instanceof ProblemError && (error.code === "INVALID_CODE" || error.code === "INVALID_REQUEST");
 }
 
 /** Adds up to 25 %, so that clients do not act together. */

@@ -18,6 +18,7 @@ const TICKET: Ticket = {
   opensAt: null,
   opensInMs: null,
   cohortRank: null,
+  lane: null,
   etaSeconds: { p50: 170, p90: 290 },
   pollAfterMs: 1000,
   pass: null,
@@ -82,6 +83,7 @@ const LINE: Line = {
   lobbyInMs: 1_800_000,
   closesAt: null,
   order: "arrival",
+  lanes: [],
 };
 
 test("a scheduled line counts down to its lobby, and says when it opens", () => {

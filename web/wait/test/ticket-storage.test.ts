@@ -37,6 +37,17 @@ test("progress never decreases, and a new ticket starts at zero", () => {
   assert.equal(storage.progress(10), 0);
 });
 
+test("a code is kept until a join returns a ticket, a new one or the same", () => {
+  const kept = store();
+  const storage = new TicketStorage("concert", kept, newUser);
+  for (const token of ["t", "t", "another"]) {
+    storage.note({ code: "AB-1" });
+    assert.equal(new TicketStorage("concert", kept, newUser).current.code, "AB-1");
+    storage.keep(token);
+    assert.equal(new TicketStorage("concert", kept, newUser).current.code, undefined);
+  }
+});
+
 test("a forbidden, full or corrupt storage does not break the page", () => {
   const broken = {
     getItem: () => "not json",

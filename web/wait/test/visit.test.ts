@@ -32,6 +32,9 @@ function scriptedVisit(context: TestContext, join: () => Ticket, state: () => Li
     screen: ({ headline }: { headline: string }) => headlines.push(headline),
     lost() {},
     notice() {},
+    line() {},
+    codeRefused() {},
+    codeOffered() {},
     page: ({ message }: PageTexts) => operatorMessages.push(message),
   };
   const visit = new VisitController(room, storage, tabs, messages, view, atLoad);

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
+};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{ItemId, UserId};
@@ -75,7 +77,8 @@ pub(crate) async fn line(
     Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
 }
 
-/// Fast path: answers polls of cached tickets, and joins whose user is in a header and that bring no code, before the router.
+/// Fast path: answers polls of cached tickets, and joins without a body and without a code whose user is in
+/// a header, before the router.
 /// These are nearly all requests. Returns `None` for all others, including invalid ones, which the
 /// handlers above then answer.
 pub(crate) fn fast_path(
@@ -119,7 +122,10 @@ fn fast_join(
     headers: &HeaderMap,
 ) -> Option<FastResponse> {
     let user = UserId::parse(user_header(headers).ok()??).ok()?;
-    if headers.contains_key(DAEGI_CODE) {
+    // A code is in this header or in the body.
+    let has_body = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
+        || headers.contains_key(TRANSFER_ENCODING);
+    if has_body || headers.contains_key(DAEGI_CODE) {
         return None;
     }
     let token = bearer(headers).map(str::to_owned);

@@ -4,20 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{RawQuery, State};
+use axum::body::Bytes;
+use axum::extract::{Query, RawQuery, State};
 use axum::http::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION,
     REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{Branding, ItemId, Language, LineState, UserId};
 use daegi_runtime::http::{Asset, PathParams};
+use serde::Deserialize;
 
 use super::{ItemPath, RequestTrace};
 use crate::error::{Error, Result};
-use crate::tickets::{ItemSummary, TicketService, UnverifiedToken};
-use crate::waiting_page::{self, Page, PageState};
+use crate::tickets::{ItemSummary, JoinRequest, TicketService, UnverifiedToken};
+use crate::waiting_page::{self, CodeForm, Page, PageState};
 use crate::wire::PageTexts;
 
 /// The page loads only its own assets; images are embedded as data URLs.
@@ -27,6 +29,10 @@ const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'sel
 const TICKET: &str = "daegi-ticket";
 /// Query of the page after a refused join without scripts; the problem code follows.
 const REFUSED: &str = "refused=";
+/// The problem code of a refused invitation code.
+const INVALID_CODE: &str = "INVALID_CODE";
+/// Query of the page with the form for an invitation code, without scripts.
+const CODE: &str = "code";
 const COOKIE_SECONDS: u32 = 86_400;
 const CSS: &str = "text/css; charset=utf-8";
 
@@ -43,7 +49,13 @@ pub(crate) async fn page(
         None => (None, PageState::Missing),
     };
     let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
+    let code = match (query.as_deref(), refused) {
+        (_, Some(INVALID_CODE)) => CodeForm::Refused,
+        (Some(CODE), _) => CodeForm::Open,
+        _ => CodeForm::Folded,
+    };
     let state = match (state, refused) {
+        (state, Some(INVALID_CODE)) => state,
         (PageState::Outside, Some(code)) => PageState::Refused(headline(code)),
         (state, _) => state,
     };
@@ -63,6 +75,8 @@ pub(crate) async fn page(
         ),
         look: summary.as_ref().map_or(&plain, |summary| &summary.look),
         revision: summary.as_ref().map_or("", |summary| summary.page.revision.as_str()),
+        has_lanes: summary.as_ref().is_some_and(|summary| summary.has_lanes),
+        code,
         state,
     };
     let mut response = (status, page_headers(), page.render()).into_response();
@@ -106,15 +120,18 @@ pub(crate) async fn join(
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
     headers: HeaderMap,
+    body: Bytes,
 ) -> Result<Response> {
     same_site(&headers)?;
+    let code = code_of_form(&body);
     let held = presented(&item, &headers);
     let user = match held.as_ref().and_then(|held| service.verified_user(held)) {
         Some(user) => user,
         None => new_user()?,
     };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let joined = service.join(&item, user, token, begun.as_ref()).await;
+    let request = JoinRequest { user, token, code: code.as_deref() };
+    let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),
         Err(error) => format!("/wait/{item}?{REFUSED}{}", error.code()),
@@ -129,6 +146,21 @@ pub(crate) async fn join(
             .extend(cookie.parse::<HeaderValue>().map(|cookie| (SET_COOKIE, cookie)));
     }
     Ok(response)
+}
+
+/// The fields of the form that joins.
+#[derive(Debug, Deserialize)]
+struct JoinForm {
+    #[serde(default)]
+    code: String,
+}
+
+/// Returns the invitation code of a submitted form; `None` if the field is empty. A form is encoded as a query is.
+fn code_of_form(body: &[u8]) -> Option<String> {
+    let query = std::str::from_utf8(body).ok()?;
+    let uri = Uri::builder().path_and_query(format!("/?{query}")).build().ok()?;
+    let Query(JoinForm { code }) = Query::try_from_uri(&uri).ok()?;
+    Some(code).filter(|code| !code.trim().is_empty())
 }
 
 /// Returns the message key of the headline for the problem code of a refused join. The code itself

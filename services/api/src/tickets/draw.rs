@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::{TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
+use crate::lines::LineKey;
 use crate::timeouts::{with_request_timeout, with_store_timeout};
 
 /// Trees that a pod keeps: a tree of a million tickets takes 64 MB.

@@ -58,6 +58,7 @@ pub(crate) struct ItemSummary {
     pub(crate) look: Branding,
     pub(crate) state: LineState,
     pub(crate) page: Arc<wire::PageTexts>,
+    pub(crate) has_lanes: bool,
 }
 
 impl TicketView {
@@ -305,6 +306,7 @@ impl TicketService {
             look: item.policy.page.clone(),
             state: cached.state,
             page: Arc::clone(&cached.page),
+            has_lanes: !item.policy.lanes.is_empty(),
         })
     }
 

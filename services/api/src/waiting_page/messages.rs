@@ -4,6 +4,8 @@ use std::sync::LazyLock;
 use askama::filters;
 use daegi_domain::{Eta, Language};
 
+use super::SCRIPT;
+
 /// The texts of one language.
 pub(super) struct Messages {
     messages: BTreeMap<String, String>,
@@ -25,10 +27,12 @@ pub(super) fn messages(language: Language) -> &'static Messages {
 
 impl Messages {
     /// Parses an embedded file. An invalid file would result in empty texts; a test covers all
-    /// files.
+    /// files. The script gets the texts that it names; the others would only enlarge the page.
     fn read(json: &str) -> Self {
         let messages: BTreeMap<String, String> = serde_json::from_str(json).unwrap_or_default();
-        let Ok(json) = filters::json(&messages).map(|json| json.to_string());
+        let named = messages.iter().filter(|(key, _)| SCRIPT.contains(key.as_str()));
+        let named: BTreeMap<_, _> = named.collect();
+        let Ok(json) = filters::json(&named).map(|json| json.to_string());
         Self { messages, json }
     }
 
@@ -36,7 +40,7 @@ impl Messages {
         self.messages.get(key).map_or("", String::as_str)
     }
 
-    /// Returns all texts as JSON that is safe in a script element.
+    /// Returns the texts of the script as JSON that is safe in a script element.
     pub(super) fn for_script(&self) -> &str {
         &self.json
     }

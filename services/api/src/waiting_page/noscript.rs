@@ -2,8 +2,8 @@
 
 use daegi_domain::{Eta, LineState, Status};
 
-use super::PageState;
 use super::messages::Messages;
+use super::{CodeForm, PageState};
 use crate::wire::Ticket;
 
 /// Bounds of the reload interval: each reload transfers the whole page.
@@ -21,6 +21,8 @@ pub(super) struct Still<'a> {
     pub(super) entry_url: Option<&'a str>,
     /// The text of the button that joins.
     pub(super) join: Option<&'a str>,
+    /// Whether the ticket waits, so that a code moves it.
+    pub(super) waits: bool,
     /// The state of a line that refuses joins, for the script; otherwise empty.
     pub(super) line_state: &'static str,
 }
@@ -34,9 +36,11 @@ pub(super) struct Place {
 }
 
 /// Returns the `Refresh` of the page: when to reload and, for an entry, the URL to continue at.
-pub(super) fn refresh(state: &PageState) -> Option<String> {
+pub(super) fn refresh(state: &PageState, code: CodeForm) -> Option<String> {
     match state {
         PageState::Holds(ticket) => match (ticket.status, &ticket.entry_url) {
+            // A reload would clear the field.
+            (Status::Waiting, _) if code != CodeForm::Folded => None,
             (Status::Waiting, _) => {
                 let seconds = ticket.poll_after_ms.div_ceil(1000);
                 Some(seconds.clamp(*REFRESH_SECONDS.start(), *REFRESH_SECONDS.end()).to_string())
@@ -87,7 +91,8 @@ impl<'a> Still<'a> {
                 let (head, text) = waiting(ticket);
                 let place = |position| Place::new(ticket, position, messages);
                 let position = ticket.position.filter(|_| ticket.line_state != LineState::Closed);
-                Self { place: position.map(place), ..texts(head, text) }
+                let waits = ticket.line_state != LineState::Closed;
+                Self { place: position.map(place), waits, ..texts(head, text) }
             }
             Status::Enterable => {
                 let entry_url = ticket.entry_url.as_deref();
@@ -104,7 +109,7 @@ impl<'a> Still<'a> {
 
     fn texts(messages: &'static Messages, head: &str, text: &str) -> Self {
         let (head, text) = (messages.get(head), messages.get(text));
-        Self { head, text, place: None, entry_url: None, join: None, line_state: "" }
+        Self { head, text, place: None, entry_url: None, join: None, waits: false, line_state: "" }
     }
 
     fn with_join(self, word: &'a str) -> Self {

@@ -1,7 +1,7 @@
 //! The waiting page as the server writes it.
 
 use axum::http::Method;
-use daegi_domain::{Branding, Colour, Policy};
+use daegi_domain::{Branding, Colour, LaneName, LanePolicy, Policy};
 
 use crate::harness::{Harness, TestResponse, request};
 use crate::spy_store::StoreMode;
@@ -257,5 +257,46 @@ async fn a_join_without_scripts_that_is_refused_says_why() {
     assert!(page.contains("<h1>The line is full</h1>") && page.contains("Join the line"), "{page}");
     let other = harness.get("/wait/concert?refused=A_CODE_OF_TOMORROW").await.text;
     assert!(other.contains("<h1>You could not join the line</h1>"), "{other}");
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_scripts_a_line_with_lanes_has_a_field_for_an_invitation_code() {
+    let harness = Harness::with_item("plain").await;
+    let plain = harness.page("plain", &[]).await.text;
+    assert!(plain.contains("data-lanes=\"false\"") && !plain.contains("still-code"), "{plain}");
+    let members =
+        LanePolicy { name: LaneName::parse("members").unwrap(), weight: 30, first: false };
+    let policy = Policy { lanes: vec![members], ..Policy::default() };
+    harness.put("concert", 5, true, Some(policy)).await;
+    let page = harness.page("concert", &[]).await.text;
+    assert!(page.contains("<input id=\"still-code\" name=\"code\""), "{page}");
+    assert!(page.contains("data-lanes=\"true\"") && page.contains("if you have one"), "{page}");
+    assert!(!page.contains("still-refused"), "{page}");
+    // A user who waits follows a link, because the page with the position reloads.
+    let cookie = harness.press_join("concert", &[]).await;
+    let page = harness.page("concert", &[("cookie", &cookie)]).await.text;
+    assert!(
+        page.contains("<a href=\"?code\">") && page.contains("http-equiv=\"refresh\""),
+        "{page}"
+    );
+    assert!(!page.contains("still-code"), "{page}");
+    for (query, is_refused) in [("code", false), ("refused=INVALID_CODE", true)] {
+        let uri = format!("/wait/concert?{query}");
+        let page = harness.call(request(Method::GET, &uri, &[("cookie", &cookie)], "")).await.text;
+        assert!(page.contains("still-code") && page.contains("Change lines"), "{page}");
+        assert!(!page.contains("http-equiv=\"refresh\""), "{page}");
+        assert_eq!(page.contains("still-refused"), is_refused, "{page}");
+        assert!(page.contains("<strong>1</strong>"), "{page}");
+    }
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_scripts_a_refused_code_is_explained_before_the_user_joins() {
+    let harness = Harness::with_item("concert").await;
+    let page = harness.get("/wait/concert?refused=INVALID_CODE").await.text;
+    assert!(page.contains("still-refused") && page.contains("Join the line"), "{page}");
+    assert!(!page.contains("You could not join the line</h1>"), "{page}");
     harness.end().await;
 }
