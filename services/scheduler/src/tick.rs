@@ -111,8 +111,8 @@ impl Ticker {
         while let Some((id, round)) = rounds.next().await {
             let failure = match round {
                 Ok(round) => {
-                    self.sweeps.insert(id.clone(), round.sweep_from);
                     report.add(id.clone(), &round);
+                    self.sweeps.insert(id.clone(), round.sweep_from);
                     round.failure
                 }
                 Err(error) => Some(error),
