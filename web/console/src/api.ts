@@ -80,6 +80,14 @@ export interface Draw {
   cohortSize: number | null;
 }
 
+/** A lane besides the standard one. */
+export interface LanePolicy {
+  name: string;
+  /** The share of the rate in percent; the standard lane has what is left of 100. 0 for a lane that is served first. */
+  weight: number;
+  first: boolean;
+}
+
 export interface Policy {
   mode: string;
   tokensPerTick: number | null;
@@ -94,6 +102,8 @@ export interface Policy {
   page: Branding;
   /** Absent in responses of a replica of an older release. */
   opening?: Opening | null;
+  /** As `opening`. */
+  lanes?: LanePolicy[];
 }
 
 export interface Item {
@@ -114,6 +124,24 @@ export interface Item {
 export const FIGURES = ["waiting", "entered", "frontier", "tail", "joined", "admitted", "completed", "expired", "left", "abandoned"] as const;
 export type Figures = Record<(typeof FIGURES)[number], number>;
 
+/** The figures of a lane. */
+export interface LaneFigures extends LanePolicy {
+  waiting: number;
+  returning: number;
+  missed: number;
+  entered: number;
+  admitted: number;
+}
+
+/** Invitation codes as they were made. The server does not store them. */
+export interface Invitations {
+  lane: string;
+  usesEach: number;
+  /** RFC 3339. */
+  expiresAt: string;
+  codes: string[];
+}
+
 export interface LineDetail {
   at: string;
   item: Item;
@@ -121,6 +149,8 @@ export interface LineDetail {
   admittedPerSecond: number | null;
   etaSeconds: number | null;
   events: RecentEvent[];
+  /** The lanes, the standard lane first; empty without lanes. Absent in responses of a replica of an older release. */
+  lanes?: LaneFigures[];
 }
 
 export type LineHistory = Record<(typeof FIGURES)[number] | "at", number[]> & { replica: string };

@@ -74,6 +74,7 @@ export function compact(value: unknown): string {
     const text = String(value);
     return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
   }
+  if (Array.isArray(value)) return value.map(compact).join("; ") || "–";
   const pairs = Object.entries(value).map(([name, inner]) => `${name} ${compact(inner)}`);
   return pairs.join(", ") || "–";
 }

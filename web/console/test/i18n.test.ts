@@ -29,4 +29,6 @@ test("numbers and durations are formatted for reading", () => {
   assert.deepEqual([duration(null), duration(90), duration(600), duration(10_000)], ["–", "90 s", "10 min", "3 h"]);
   assert.equal(shortName("daegi-scheduler-0-17-0badcafe"), "daegi-scheduler-0·0bad");
   assert.equal(compact({ policy: { maxActive: 5, entryUrl: null } }), "policy maxActive 5, entryUrl –");
+  assert.equal(compact({ lanes: [{ name: "a", weight: 1 }, { name: "b", weight: 2 }] }), "lanes name a, weight 1; name b, weight 2");
+  assert.equal(compact({ lanes: [] }), "lanes –");
 });

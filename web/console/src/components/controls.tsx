@@ -113,16 +113,29 @@ export function NumberControl({ label, hint, value, optional = false, min = 0, m
 interface DialogProps {
   title: string;
   close: () => void;
+  wide?: boolean;
+  /** Called when the Escape key is pressed, instead of closing. */
+  escape?: (() => void) | undefined;
   children: ComponentChildren;
 }
 
 /** A modal dialog, open while it is rendered. */
-export function Dialog({ title, close, children }: DialogProps) {
+export function Dialog({ title, close, wide = false, escape, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => element.current?.showModal(), []);
   return (
-    <dialog ref={element} aria-labelledby={id} onClose={close}>
+    <dialog
+      ref={element}
+      class={wide ? "wide" : ""}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        if (!escape) return;
+        event.preventDefault();
+        escape();
+      }}
+      onClose={close}
+    >
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

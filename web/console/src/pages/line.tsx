@@ -12,6 +12,7 @@ import { t } from "../i18n.js";
 import { Charts } from "./charts.js";
 import { BrandingForm } from "./branding.js";
 import { OpeningCard } from "./opening.js";
+import { LanesCard } from "./lanes.js";
 import { ConnectionLost, type PageProps } from "./page.js";
 import { PolicyForm } from "./policy.js";
 
@@ -38,6 +39,7 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       <Head line={data} act={act} watch={watch} />
       <Summary line={data} />
       {data.item.policy.opening !== undefined && <OpeningCard line={data} act={act} watch={watch} />}
+      {data.lanes !== undefined && <LanesCard line={data} lanes={data.lanes} act={act} watch={watch} />}
       <Charts watch={watch} line={data} />
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />

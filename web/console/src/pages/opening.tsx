@@ -6,10 +6,11 @@ import { type Draw, drawPath, type Item, type LineDetail, linePath, type Opening
 import { type ServerClock, useSeconds, useServerClock } from "../clock.js";
 import { type Action, Dialog } from "../components/controls.js";
 import { useDraft } from "../components/draft.js";
-import { Labelled } from "../components/labelled.js";
+import { Field } from "../components/field.js";
 import { Figure } from "../components/summary.js";
 import { clock as clockTime, count, countdown, people, timeOf, zoneOf } from "../format.js";
-import { type Key, t } from "../i18n.js";
+import { t } from "../i18n.js";
+import { publicOrigin } from "../public-address.js";
 import { changesOf, errorsOf, fieldIn, fieldsOf, openingOf, type OpeningErrors, type OpeningFields, planText, type Stage, stageOf } from "../opening.js";
 import type { PageProps } from "./page.js";
 
@@ -167,14 +168,8 @@ function Countdown({ name, to, clock }: { name: "lobbyIn" | "opensIn" | "closesI
   );
 }
 
-/** The port of the public listener is known only where the defaults are used; elsewhere the path is shown alone. */
-function publicOrigin(): string | null {
-  const { protocol, hostname, port } = location;
-  return port === "8081" ? `${protocol}//${hostname}:8080` : null;
-}
-
 function DrawRecord({ id, draw }: { id: string; draw: Draw }) {
-  const origin = publicOrigin();
+  const origin = publicOrigin(location);
   const path = drawPath(id);
   return (
     <dl class="record">
@@ -325,33 +320,8 @@ function OpeningForm({ opening, stage, isEmpty, clock, draft: { typed, changed, 
   );
 }
 
-interface Described {
-  "aria-describedby": string;
-  "aria-invalid": boolean;
-}
-
-interface FieldProps {
-  id: string;
-  label: Key;
-  hint: string;
-  error: string | undefined;
-  children: (described: Described) => ComponentChildren;
-}
-
-/** A field with a hint, which an error replaces. */
-function Field({ id, label, hint, error, children }: FieldProps) {
-  return (
-    <Labelled id={id} label={label}>
-      {children({ "aria-describedby": `${id}-hint`, "aria-invalid": Boolean(error) })}
-      <small key={error ? "error" : "hint"} id={`${id}-hint`} class={error ? "grave" : ""} role={error ? "alert" : undefined}>
-        {error ?? hint}
-      </small>
-    </Labelled>
-  );
-}
-
-/** The time zone of the form, and the clock that the line follows. */
-function Zone({ clock, at }: { clock: ServerClock; at: string | null }) {
+/** The time zone of a form, and the clock that the line follows. */
+export function Zone({ clock, at }: { clock: ServerClock; at: string | null }) {
   const now = useSeconds(clock);
   return <>{t("openingZone", { zone: zoneOf(at ? Date.parse(at) : now), now: clockTime(new Date(now).toISOString()) })}</>;
 }
