@@ -11,6 +11,7 @@ mod entry;
 mod harness;
 mod item_life;
 mod join;
+mod lanes;
 mod long_poll;
 mod openings;
 mod outage;
