@@ -1,4 +1,4 @@
-use daegi_domain::Item;
+use daegi_domain::{Item, Lane};
 
 /// The outcome of a change of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub enum PolicyUpdateOutcome {
     Conflict,
     /// Tickets are in the line, so that the opening cannot be replaced.
     LineNotEmpty,
-    /// A lane has tickets, so that it cannot be renamed, moved or removed.
-    LaneNotEmpty,
+    /// This lane has tickets, so that it cannot be renamed, moved or removed.
+    LaneNotEmpty(Lane),
     /// There is no such item.
     NotFound,
 }

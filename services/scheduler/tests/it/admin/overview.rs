@@ -138,6 +138,11 @@ async fn a_line_shows_the_figures_of_each_lane() {
     assert_eq!(lanes, [standard, vip, members]);
     let people = &shown["people"];
     assert_eq!((&people["waiting"], &people["entered"]), (&json!(3), &json!(2)), "the sums");
+    let policy = "/waiting-item/concert/policy";
+    let refused =
+        admin.ok(409, "PATCH", policy, r#"{"lanes":[{"name":"vip","first":true}]}"#).await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains(r#"the lane "members" of concert has tickets"#), "{detail}");
 }
 
 #[tokio::test]
