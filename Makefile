@@ -92,6 +92,7 @@ deps: ## install what the tests need besides cargo
 	@infra/kafka/tools.sh
 	@infra/tools/node.sh
 	@infra/tools/browser.sh
+	@infra/tools/python.sh
 	@infra/tools/infra-deps.sh
 
 # Former names, kept for one release.
