@@ -17,6 +17,7 @@ mod openings;
 mod outage;
 mod poll;
 mod process;
+mod rate_limits;
 mod recovery;
 mod redis;
 mod socket;

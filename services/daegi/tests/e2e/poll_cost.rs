@@ -62,8 +62,17 @@ impl Pod {
         let health = process.component(daegi_api::COMPONENT);
         let (ticket_keys, pass_keys) = (TicketKeys::generate(), PassKeys::generate());
         let (limits, tracer) = (daegi_api::ApiLimits::default(), Tracer::default());
-        let deps =
-            daegi_api::ApiDeps { store, ticket_keys, pass_keys, clock, limits, tracer, health };
+        let deps = daegi_api::ApiDeps {
+            store,
+            ticket_keys,
+            pass_keys,
+            clock,
+            limits,
+            tracer,
+            health,
+            trusted_proxies: Default::default(),
+            rates: Default::default(),
+        };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
