@@ -109,7 +109,8 @@ impl TicketService {
         cached: Arc<CachedLine>,
         place: LiveState,
     ) -> Result<(Arc<CachedLine>, LiveState)> {
-        let is_drawn = cached.cohort.is_some_and(|cohort| cohort.contains(ticket.number));
+        let is_drawn =
+            cached.cohort.as_ref().is_some_and(|table| table.cohort().contains(ticket.number));
         if !is_drawn || place != (LiveState::Waiting { position: None }) {
             return Ok((cached, place));
         }
