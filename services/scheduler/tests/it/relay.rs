@@ -28,7 +28,10 @@ fn relay(harness: &SchedulerHarness, broker: &EmbeddedBroker, delivery_timeout: 
 
 fn relay_to(harness: &SchedulerHarness, brokers: &str, delivery_timeout: Duration) -> Relay {
     let publisher = Publisher::new(brokers).unwrap().with_delivery_timeout(delivery_timeout);
-    Relay::new(harness.store.clone(), KafkaSink::shared(publisher, Topics::default(), keys()))
+    Relay::new(
+        harness.store.clone(),
+        KafkaSink::shared(publisher, Topics::default(), keys()).unwrap(),
+    )
 }
 
 /// An order service that reads `token.activated` from the start.
