@@ -211,3 +211,49 @@ impl std::fmt::Debug for ControlHandler {
         f.debug_struct("ControlHandler").field("store", &self.store).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use daegi_domain::{Settings, Topics};
+    use daegi_kafka::EmbeddedBroker;
+    use daegi_store::{MemoryStore, ReplayStore};
+
+    use super::*;
+
+    fn store() -> MemoryStore {
+        MemoryStore::new(1, Settings { token_count_to_move: 1, tick_ms: 1000 })
+    }
+
+    #[tokio::test]
+    async fn the_settings_are_restored_when_every_partition_was_replayed() {
+        let (store, broker) = (store(), EmbeddedBroker::start(&Topics::default()).unwrap());
+        let metadata = TopicMetadata::new(broker.bootstrap_servers()).unwrap();
+        for partition in 0..3 {
+            let log = format!("control.changed/{partition}");
+            let mut missing = 0;
+            let complete = is_complete(&store, &metadata, "control.changed", &mut missing).await;
+            assert_eq!(complete, Ok(false), "{partition}");
+            store.begin_replay(&log).await.unwrap();
+            assert!(store.complete_replay(&log).await.unwrap());
+        }
+        let complete = is_complete(&store, &metadata, "control.changed", &mut 0).await;
+        assert_eq!(complete, Ok(true));
+        store.restore(None);
+        let complete = is_complete(&store, &metadata, "control.changed", &mut 0).await;
+        assert_eq!(complete, Ok(false), "lost again");
+    }
+
+    #[tokio::test]
+    async fn a_missing_topic_does_not_hold_items_for_ever() {
+        let (store, broker) = (store(), EmbeddedBroker::start(&Topics::default()).unwrap());
+        broker.deny("control.changed").unwrap();
+        let metadata = TopicMetadata::new(broker.bootstrap_servers()).unwrap();
+        let mut missing = 0;
+        for check in 0..MISSING_AFTER {
+            let complete = is_complete(&store, &metadata, "control.changed", &mut missing).await;
+            assert_eq!(complete, Ok(false), "{check}");
+        }
+        let complete = is_complete(&store, &metadata, "control.changed", &mut missing).await;
+        assert_eq!(complete, Ok(true));
+    }
+}
