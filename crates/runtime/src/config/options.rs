@@ -49,6 +49,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_line_closed: Option<TopicName>,
 
+    /// The name of the topic `control.changed`, which must be compacted.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_control_changed: Option<TopicName>,
+
     /// The Kafka consumer group. Installations on one cluster need different groups and different
     /// topics.
     #[arg(long, value_name = "NAME", default_value = "daegi-consumer")]
@@ -272,6 +276,7 @@ impl Options {
             (Topic::TokenClosed, self.topic_token_closed.take()),
             (Topic::LineOpened, self.topic_line_opened.take()),
             (Topic::LineClosed, self.topic_line_closed.take()),
+            (Topic::ControlChanged, self.topic_control_changed.take()),
         ];
         let renamed = given.into_iter().filter_map(|(topic, name)| Some((topic, name?)));
         Topics::with_names(renamed).map_err(|taken| {

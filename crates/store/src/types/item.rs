@@ -24,6 +24,8 @@ pub enum ItemUpdateOutcome {
     NotFound,
     /// The update is not newer than the stored item; nothing changed.
     Stale,
+    /// The settings of items are not restored yet; nothing changed.
+    Held,
 }
 
 /// How far a store has replayed a log.

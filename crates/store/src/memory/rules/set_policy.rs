@@ -35,6 +35,7 @@ pub(in crate::memory) fn set_policy(
     if line.shared.item.closed_at != closes_at {
         line.shared.item.closed_at = None;
     }
+    line.bump_control(now);
     PolicyUpdateOutcome::Changed(line.bump_revision(now).into())
 }
 

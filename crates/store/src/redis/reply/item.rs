@@ -50,6 +50,7 @@ pub(in crate::redis) fn item_update(tag: &str) -> Result<ItemUpdateOutcome> {
         "removed" => Ok(ItemUpdateOutcome::Removed),
         "notfound" => Ok(ItemUpdateOutcome::NotFound),
         "stale" => Ok(ItemUpdateOutcome::Stale),
+        "held" => Ok(ItemUpdateOutcome::Held),
         other => Err(unexpected("put_items or remove_item", other)),
     }
 }

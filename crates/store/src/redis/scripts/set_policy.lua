@@ -37,5 +37,6 @@ if item.closedAt ~= item.closesAt and (item.closedAt or '') ~= '' then
   redis.call('HSET', ITEM, 'closedAt', '')
   item.closedAt = ''
 end
+bump_control(ITEM, item.id, tonumber(now))
 if has_opening_ahead(item) then redis.call('SADD', ACTIVE, item.id) end
 return {'changed', bump_revision(now)}
