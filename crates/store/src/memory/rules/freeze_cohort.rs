@@ -21,5 +21,6 @@ pub(in crate::memory) fn freeze_cohort(line: &mut Line, now: Millis) -> Option<C
         line.move_base(tail);
     }
     line.shared.item.draw.as_mut()?.cohort = Some(cohort);
+    line.bump_revision(now);
     Some(cohort)
 }

@@ -19,4 +19,6 @@ if size > 0 and first <= state.base and state.base < tail then
   redis.call('HSET', LINE, 'base', item.tail, 'clockBase', item.tail, 'lostTo', format_number(state.lostTo))
 end
 redis.call('HSET', LINE, 'cohortFirst', format_number(first), 'cohortSize', format_number(size))
+-- A concurrent change of the opening must not overlook that the draw has begun.
+bump_revision(format_number(now))
 return {first, size}
