@@ -133,6 +133,54 @@ describe("openings in the console", { skip: !path }, () => {
     await session.end();
   });
 
+  test("a draw with a public random number begins, and waits for a number that is late", async () => {
+    const item = await line();
+    const { session, page, card, toast, state, button, answer } = await lineInConsole(item);
+    await button("Plan an opening…").click();
+    await card.getByRole("radio", { name: "By draw" }).check();
+    await card.getByText("Advanced", { exact: true }).click();
+    await card.getByRole("checkbox", { name: "Mix in a public random number" }).check();
+    await card.getByText("The round is chosen when you open the line.").waitFor();
+    await card.getByLabel("Line opens").fill(typed(HOUR));
+    await card.getByText(/Round \d+, published \d\d:\d\d:\d\d\./).waitFor();
+    await card.getByLabel("drand round").fill("7");
+    await button("Plan opening").click();
+    await card.getByText(/must be published within 10 minutes after the opening\. The first one that fits is \d+/).waitFor();
+    await card.getByLabel("drand round").fill("");
+    await expectAccessible(page, "the form of a draw with a random number");
+    await button("Plan opening").click();
+    await state("Lobby");
+    const { round } = (await daegi.admin("GET", item)).policy.opening.beacon;
+    await page.locator("#beacon").filter({ hasText: `Round ${round}, published` }).waitFor();
+
+    const visitor = await BrowserSession.open(browser, [daegi.origin]);
+    const waiting = await visitor.open(daegi.page(item));
+    await waiting.locator("#text").filter({ hasText: "a public random number that does not exist yet" }).waitFor();
+    await button("Open now…").click();
+    await page.getByRole("dialog").getByText("It opens about 10 seconds later").waitFor();
+    await answer("Open now");
+    await card.getByText(/^The draw has begun, and its participants are fixed\./).waitFor();
+    await button("Open now…").waitFor({ state: "detached" });
+    await becomes(page, "cohort", 1);
+    await waiting.getByRole("heading", { level: 1, name: "The draw is taking place" }).waitFor();
+    await expectAccessible(waiting, "the page of a draw that takes place");
+
+    // This daegi calls no relay, so that the number stays out until an operator hands it in.
+    const form = card.getByLabel("Signature of the round");
+    await card.getByRole("alert").filter({ hasText: /has not arrived for 00:\d\d\. The line waits for it/ }).waitFor({ timeout: 40_000 });
+    await expectAccessible(page, "a late random number");
+    await form.fill("b7");
+    await button("Hand in").click();
+    await card.getByText("Paste the response of a relay, or a signature of 96 hexadecimal digits.").waitFor();
+    await form.fill(`{"signature":"${"b7".repeat(48)}"}`);
+    await button("Hand in").click();
+    await card.getByText(/drand's quicknet did not sign round \d+ with this signature/).waitFor();
+    assert.equal((await daegi.admin("GET", item)).openedAt, null);
+    assert.equal((await daegi.line(item)).lineState, "LOBBY");
+    await visitor.end();
+    await session.end();
+  });
+
   test("errors stand at the field, and nothing changes", async () => {
     const item = await line();
     const { session, page, card, toast, button } = await lineInConsole(item);

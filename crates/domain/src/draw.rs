@@ -30,7 +30,7 @@ pub use merkle::{
     CohortTree, DEPARTED_LEAF, RootBuilder, cohort_root, leaf, merkle_path, verify_path,
 };
 pub use rank_table::RankTable;
-pub use record::{DrawRecord, DrawState, DrawTicket, Hex};
+pub use record::{DrawRecord, DrawState, DrawTicket, FrozenCohort, Hex};
 
 /// The version of the draw that this module computes. It is part of the seed.
 pub const DRAW_VERSION: u32 = 1;

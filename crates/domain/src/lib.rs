@@ -72,7 +72,8 @@ pub use limits::StoreLimits;
 pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};
 pub use liveness::LivenessPage;
 pub use opening::{
-    CohortRange, Draw, Drawn, Opening, OpeningChange, OpeningError, Order, Phase, Reveal,
+    Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
+    OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
 };
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};

@@ -1,11 +1,15 @@
 //! When a line opens and closes, and the phase that follows from it.
 
+mod beacon;
 mod state;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::state::{CohortRange, Draw, Drawn, Reveal};
+pub use self::beacon::{
+    Beacon, BeaconError, BeaconKind, beacon_of, first_round_from, round_published_at,
+};
+pub use self::state::{CohortRange, Draw, DrawBeacon, Drawn, Reveal};
 use crate::{Item, Millis};
 
 /// The longest time between now and any time of an opening: 400 days. A longer one is a typing error.
@@ -31,6 +35,9 @@ pub struct Opening {
     pub closes_at: Option<Millis>,
     /// In which order the users of the lobby are served.
     pub order: Order,
+    /// A public random number that is mixed into the draw, so that the operator cannot predict it, either; only
+    /// with the order `draw`.
+    pub beacon: Option<Beacon>,
 }
 
 /// In which order a line serves the users of its lobby. Users who join after the opening are served after
@@ -70,6 +77,9 @@ pub enum OpeningError {
     /// A time is not before the next one.
     #[error("opening.{0} must be before opening.{1}")]
     Order(&'static str, &'static str),
+    /// The beacon does not fit the opening.
+    #[error(transparent)]
+    Beacon(#[from] BeaconError),
 }
 
 /// How a change of the policy affects the opening.
@@ -82,11 +92,12 @@ pub enum OpeningChange {
 }
 
 impl Opening {
-    /// Checks the order of the times. Whether they are in the future depends on what changed, see
-    /// [`Opening::check_change`].
+    /// Checks the order of the times and the beacon. Whether times are in the future depends on what changed,
+    /// see [`Opening::check_change`].
     ///
     /// # Errors
-    /// If the lobby does not open before the line, or the line does not close after it.
+    /// If the lobby does not open before the line, the line does not close after it, or the round of the beacon
+    /// is not published shortly after the opening.
     pub fn check(&self) -> Result<(), OpeningError> {
         let ordered = |first: Option<Millis>, second: Option<Millis>| match first.zip(second) {
             Some((first, second)) => first < second,
@@ -102,7 +113,7 @@ impl Opening {
         if !ordered(self.lobby_at, self.closes_at) {
             return Err(OpeningError::Order("lobbyAt", "closesAt"));
         }
-        Ok(())
+        Ok(self.check_beacon()?)
     }
 
     /// Checks the change of an item's opening to `new` at `now`, and returns what it affects.
@@ -118,7 +129,8 @@ impl Opening {
         let Some(new) = new else {
             return Ok(if old.is_none() { OpeningChange::Times } else { OpeningChange::Replaced });
         };
-        let same_opening = old.is_some_and(|old| old.order == new.order);
+        let same_opening =
+            old.is_some_and(|old| old.order == new.order && old.keeps_beacon(new, now));
         let before =
             |time: fn(&Self) -> Option<Millis>| old.filter(|_| same_opening).and_then(time);
         let times = [
@@ -138,9 +150,9 @@ impl Opening {
         }
         let start_changed =
             old.is_some_and(|old| (old.opens_at, old.lobby_at) != (new.opens_at, new.lobby_at));
-        // A line that has opened opens again only as a new opening.
-        let reopens = item.opened_at.is_some() && start_changed;
-        Ok(if same_opening && !reopens { OpeningChange::Times } else { OpeningChange::Replaced })
+        // A line that has opened opens again only as a new opening, and a draw that has begun is completed.
+        let restarts = start_changed && (item.opened_at.is_some() || item.is_drawing());
+        Ok(if same_opening && !restarts { OpeningChange::Times } else { OpeningChange::Replaced })
     }
 }
 
@@ -249,7 +261,7 @@ mod tests {
             opens_at: at(opens),
             lobby_at: at(lobby),
             closes_at: at(closes),
-            order: Order::Arrival,
+            ..Opening::default()
         }
     }
 
@@ -330,5 +342,49 @@ mod tests {
         assert_eq!(change(&opened, &closes), Ok(OpeningChange::Times));
         let draw = Opening { order: Order::Draw, opens_at: Some(NOW + 9_000), ..old };
         assert_eq!(change(&opened, &draw), Ok(OpeningChange::Replaced));
+    }
+
+    #[test]
+    fn a_beacon_is_part_of_the_opening_but_its_round_moves_with_an_earlier_or_later_time() {
+        let beacon = |round| Some(Beacon { kind: BeaconKind::Drand, round });
+        let draw = |opens: i64, round| Opening {
+            order: Order::Draw,
+            beacon: beacon(round),
+            ..opening(Some(opens), None, None)
+        };
+        let chosen = |opens: i64| draw(opens, None).with_beacon_round();
+        let (old, later) = (chosen(60_000), chosen(3_600_000));
+        let planned = item(Some(old.clone()));
+        let change = |item: &Item, new: &Opening, at: Millis| {
+            Opening::check_change(item, Some(new), at).unwrap()
+        };
+        assert_eq!(change(&planned, &later, NOW), OpeningChange::Times);
+        assert_eq!(change(&planned, &draw(50_000, old.beacon_round()), NOW), OpeningChange::Times);
+        let another =
+            Opening { beacon: beacon(old.beacon_round().map(|round| round + 1)), ..old.clone() };
+        assert_eq!(change(&planned, &another, NOW), OpeningChange::Replaced, "the time stays");
+        let without = Opening { beacon: None, ..later.clone() };
+        assert_eq!(change(&planned, &without, NOW), OpeningChange::Replaced);
+        let published = round_published_at(old.beacon_round().unwrap());
+        assert_eq!(
+            change(&planned, &later, published),
+            OpeningChange::Replaced,
+            "its value is known"
+        );
+    }
+
+    #[test]
+    fn a_draw_that_has_begun_keeps_its_time() {
+        let old = Opening { order: Order::Draw, ..opening(Some(1_000), None, None) };
+        let mut frozen = item(Some(old.clone()));
+        let mut draw = Draw::new(Reveal([1; 32]), &old);
+        draw.cohort = Some(CohortRange { first: crate::Number(1), size: 3 });
+        frozen.draw = Some(draw);
+        let later = Opening { opens_at: Some(NOW + 9_000), ..old.clone() };
+        let change =
+            |new: &Opening| Opening::check_change(&frozen, Some(new), NOW + 2_000).unwrap();
+        assert_eq!(change(&later), OpeningChange::Replaced);
+        let closes = Opening { closes_at: Some(NOW + 9_000), ..old };
+        assert_eq!(change(&closes), OpeningChange::Times);
     }
 }

@@ -129,6 +129,14 @@ fn grace_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "const": 0 }, { "type": "integer", "minimum": 10, "maximum": 1800 }] })
 }
 
+impl Policy {
+    /// Chooses the round of the opening's beacon if it has none, see [`Opening::with_beacon_round`].
+    #[must_use]
+    pub fn with_beacon_round(self) -> Self {
+        Self { opening: self.opening.map(Opening::with_beacon_round), ..self }
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {

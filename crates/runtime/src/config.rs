@@ -9,6 +9,7 @@ mod args;
 mod error;
 mod options;
 mod otlp;
+mod relays;
 mod secrets;
 mod value;
 
@@ -22,6 +23,7 @@ use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
 pub use error::ConfigError;
 pub use otlp::OtlpEndpoint;
+pub use relays::RelayUrls;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
 
@@ -108,6 +110,8 @@ pub struct Config {
     pub otlp_endpoint: Option<OtlpEndpoint>,
     /// The share of tickets that is traced.
     pub trace_ratio: SampleRatio,
+    /// The relays from which rounds of the beacon are fetched; empty if none is.
+    pub drand_urls: RelayUrls,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
     /// Whether to probe the running process and exit.
@@ -252,6 +256,7 @@ impl Config {
             log_format: options.log_format,
             otlp_endpoint: options.otlp_endpoint,
             trace_ratio: options.trace_ratio,
+            drand_urls: options.drand_urls.unwrap_or_default(),
             seed_items: options.seed_items,
             healthcheck: options.healthcheck,
             demo,

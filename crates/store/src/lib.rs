@@ -54,7 +54,7 @@ pub use traits::{
     SharedStore, Store, TicketStore,
 };
 pub use types::{
-    Admission, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
+    Admission, BeaconOutcome, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
     ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts,
     LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
     ReplayState, Sweep, TicketState,

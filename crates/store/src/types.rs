@@ -10,7 +10,7 @@ mod ticket;
 pub use admin::{HeartbeatRecord, MemoryUsage};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
-pub use item::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
+pub use item::{BeaconOutcome, ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
 pub use line::{ChangeCursor, LaneCounts, LineCounts, LineSnapshot, LineTotals};
 pub use outbox::OutboxBatch;
 pub use ticket::{

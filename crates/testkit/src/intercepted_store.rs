@@ -8,11 +8,11 @@ use daegi_domain::{
     LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId,
 };
 use daegi_store::{
-    AdminStore, Admission, AdmissionStore, ChangeCursor, ControlStore, EndOutcome, EntryProof,
-    Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin,
-    LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
-    PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep, TicketState,
-    TicketStore,
+    AdminStore, Admission, AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome,
+    EntryProof, Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome,
+    LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
+    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep,
+    TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -241,6 +241,26 @@ impl<G: StoreInterceptor> OpeningStore for InterceptedStore<G> {
         now: Millis,
     ) -> Result<Option<CohortRange>> {
         intercept!(self.freeze_cohort(epoch, id, now))
+    }
+
+    async fn fix_root(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        root: &[u8; 32],
+        now: Millis,
+    ) -> Result<Option<[u8; 32]>> {
+        intercept!(self.fix_root(epoch, id, root, now))
+    }
+
+    async fn put_beacon(
+        &self,
+        id: &ItemId,
+        round: u64,
+        signature: &[u8; 48],
+        now: Millis,
+    ) -> Result<BeaconOutcome> {
+        intercept!(self.put_beacon(id, round, signature, now))
     }
 
     async fn open_line(

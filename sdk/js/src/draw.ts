@@ -15,6 +15,8 @@ export interface DrawRecord {
   seed: string | null;
   beaconRound?: number;
   beaconSignature?: string;
+  /** The cohort, while the draw waits for the round of its beacon: the record of the draw must have the same. */
+  frozen?: { cohortFirst: number; cohortSize: number; cohortRoot: string };
   ticket?: DrawTicket;
 }
 

@@ -50,6 +50,13 @@ export interface Ticket {
   opensAt: string | null;
   /** Milliseconds from this response to the opening by the server's clock; `null` unless the ticket waits in a lobby with a set time. */
   opensInMs: number | null;
+  /** The round of drand's quicknet on which the order of the lobby depends; `null` without one, and unless the ticket waits in a lobby. */
+  beaconRound: number | null;
+  /**
+   * Whether the draw has begun: the users of the lobby are known, and the line opens in `opensInMs`, when the round is published;
+   * that is `null` if the round is late. Users who join now stand behind them.
+   */
+  drawing: boolean;
   /** The rank that the draw gave to this ticket, from 1; `null` before the draw and for tickets that took no part. */
   cohortRank: number | null;
   /** The lane of the ticket; `null` in the standard lane. Position, count and estimate are those of the lane. */
@@ -79,6 +86,10 @@ export interface Line {
   lobbyInMs: number | null;
   closesAt: string | null;
   order: OpeningOrder | null;
+  /** The round of drand's quicknet on which the order of the lobby depends, if there is one. */
+  beaconRound: number | null;
+  /** Whether the draw has begun, as in a ticket. */
+  drawing: boolean;
   /** The lanes, the standard lane first; empty for a line without lanes. */
   lanes: LaneView[];
 }

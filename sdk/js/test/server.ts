@@ -29,6 +29,8 @@ export function ticket(changes: Partial<Ticket> = {}): Ticket {
     lineState: "OPEN",
     opensAt: null,
     opensInMs: null,
+    beaconRound: null,
+    drawing: false,
     cohortRank: null,
     lane: null,
     etaSeconds: null,

@@ -43,6 +43,12 @@ pub(crate) struct Ticket {
     pub(crate) opens_at: Option<String>,
     /// Milliseconds until the line opens, by the server's clock; null unless the ticket waits in a lobby.
     pub(crate) opens_in_ms: Option<u64>,
+    /// The round of drand's quicknet on which the order of the lobby depends; null without one, and unless the
+    /// ticket waits in a lobby.
+    pub(crate) beacon_round: Option<u64>,
+    /// Whether the draw has begun: the users of the lobby are known, and the line opens when the round is
+    /// published, in `opensInMs`, or null if the round is late. Later users stand behind them.
+    pub(crate) drawing: bool,
     /// The rank of the ticket in the draw, 1 for the first; null before the draw and outside of it.
     pub(crate) cohort_rank: Option<u64>,
     /// The name of the lane in which the user waits; null in the standard lane. Position, waiting count and
@@ -73,6 +79,8 @@ impl Ticket {
         value(&mut json, b",\"entryUrl\":", &self.entry_url)?;
         value(&mut json, b",\"opensAt\":", &self.opens_at)?;
         value(&mut json, b",\"opensInMs\":", &self.opens_in_ms)?;
+        value(&mut json, b",\"beaconRound\":", &self.beacon_round)?;
+        value(&mut json, b",\"drawing\":", &self.drawing)?;
         value(&mut json, b",\"cohortRank\":", &self.cohort_rank)?;
         value(&mut json, b",\"lane\":", &self.lane)?;
         json.push(b'}');
@@ -137,6 +145,8 @@ pub(crate) struct DrawQuery {
     "lobbyInMs": null,
     "closesAt": null,
     "order": null,
+    "beaconRound": null,
+    "drawing": false,
     "lanes": [
         { "name": "standard", "waitingCount": 4100, "sharePercent": 70, "first": false },
         { "name": "members", "waitingCount": 100, "sharePercent": 30, "first": false },
@@ -183,7 +193,7 @@ pub(crate) struct OpeningTimes {
     /// When the line opens or opened, as RFC 3339.
     #[schemars(extend("format" = "date-time"))]
     pub(crate) opens_at: Option<String>,
-    /// Milliseconds until the line opens; null after it has opened.
+    /// Milliseconds until the line opens; null after it has opened, and while the round of its draw is late.
     pub(crate) opens_in_ms: Option<u64>,
     /// When the lobby opens or opened, as RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -195,6 +205,11 @@ pub(crate) struct OpeningTimes {
     pub(crate) closes_at: Option<String>,
     /// In which order the users of the lobby are served.
     pub(crate) order: Option<Order>,
+    /// The round of drand's quicknet on which the order of the lobby depends, if there is one.
+    pub(crate) beacon_round: Option<u64>,
+    /// Whether the draw has begun: the users of the lobby are known, and the line opens when the round is
+    /// published, in `opensInMs`, or null if the round is late.
+    pub(crate) drawing: bool,
 }
 
 impl OpeningTimes {
@@ -204,13 +219,17 @@ impl OpeningTimes {
         let phase = item.phase(now);
         let ahead = |at: Millis| at.saturating_sub(now);
         let is_ahead = matches!(phase, Phase::Scheduled | Phase::Lobby);
+        let drawing = is_ahead && opening.beacon.is_some() && item.is_drawing();
+        let opens_at = item.opens_at().filter(|at| is_ahead && (!drawing || *at > now));
         Self {
             opens_at: opening.opens_at.map(rfc3339),
-            opens_in_ms: opening.opens_at.filter(|_| is_ahead).map(ahead),
+            opens_in_ms: opens_at.map(ahead),
             lobby_at: opening.lobby_at.map(rfc3339),
             lobby_in_ms: opening.lobby_at.filter(|_| phase == Phase::Scheduled).map(ahead),
             closes_at: opening.closes_at.map(rfc3339),
             order: Some(opening.order),
+            beacon_round: opening.beacon_round(),
+            drawing,
         }
     }
 }
@@ -377,6 +396,8 @@ fn waiting_example() -> Value {
         "entryUrl": null,
         "opensAt": null,
         "opensInMs": null,
+        "beaconRound": null,
+        "drawing": false,
         "cohortRank": null,
         "lane": null,
     })
@@ -420,6 +441,8 @@ mod tests {
             entry_url: None,
             opens_at: Some("2026-11-20T20:00:00.000Z".to_owned()),
             opens_in_ms: Some(1_234),
+            beacon_round: Some(657_413),
+            drawing: true,
             cohort_rank: Some(17),
             lane: Some(LaneName::parse("members").unwrap()),
         }

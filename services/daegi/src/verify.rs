@@ -8,7 +8,6 @@ use std::process::ExitCode;
 
 use daegi_domain::DrawRecord;
 use daegi_domain::draw::DrawCheck;
-use drand_verify::{G2PubkeyRfc, Pubkey};
 
 /// The first argument that starts this command instead of the service.
 pub const COMMAND: &str = "verify";
@@ -17,12 +16,6 @@ const USAGE: &str = "usage: daegi verify draw <file.json | -> [--token TOKEN]";
 
 /// `EX_USAGE` of sysexits.
 const EXIT_USAGE: u8 = 64;
-
-/// The public key of drand's quicknet (scheme `bls-unchained-g1-rfc9380`), chain hash
-/// 52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971. A test computes the hash from the key.
-const QUICKNET_KEY: &str = "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c\
-    8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb\
-    5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a";
 
 /// Why a record cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +104,7 @@ impl Args {
 fn checks(record: &DrawRecord, token: Option<&str>) -> Vec<DrawCheck> {
     let mut checks = record.check(token);
     if let (Some(round), Some(signature)) = (record.beacon_round, record.beacon_signature) {
-        let ok = is_signed(QUICKNET_KEY, round, &signature.0);
+        let ok = daegi_beacon::is_signed(round, &signature.0);
         let message = if ok {
             format!("drand's quicknet signed round {round} with this signature.")
         } else {
@@ -120,13 +113,6 @@ fn checks(record: &DrawRecord, token: Option<&str>) -> Vec<DrawCheck> {
         checks.push(DrawCheck { name: "signature", ok, message });
     }
     checks
-}
-
-/// Returns whether a signature is the one of a round under the public key of a drand chain with the scheme
-/// `bls-unchained-g1-rfc9380`.
-fn is_signed(key: &str, round: u64, signature: &[u8]) -> bool {
-    let key = hex::decode(key).ok().and_then(|key| G2PubkeyRfc::from_variable(&key).ok());
-    key.is_some_and(|key| key.verify(round, &[], signature).unwrap_or(false))
 }
 
 /// Returns one line per check, and a last one with the result.
@@ -145,7 +131,6 @@ fn report(checks: &[DrawCheck]) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use sha2::{Digest, Sha256};
 
     use super::*;
 
@@ -164,43 +149,6 @@ mod tests {
 
     fn args(args: &[&str]) -> Option<Args> {
         Args::parse(args.iter().map(OsString::from))
-    }
-
-    #[test]
-    fn the_key_is_the_one_of_the_chain_hash_of_quicknet() {
-        // The hash of a chain: period (u32), genesis time (i64), public key, genesis seed, name.
-        let mut hash = Sha256::new();
-        hash.update(3_u32.to_be_bytes());
-        hash.update(1_692_803_367_i64.to_be_bytes());
-        hash.update(hex::decode(QUICKNET_KEY).unwrap());
-        let genesis = "f477d5c89f21a17c863a7f937c6a6d15859414d2be09cd448d4279af331c5d3e";
-        hash.update(hex::decode(genesis).unwrap());
-        hash.update("quicknet");
-        let chain = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971";
-        assert_eq!(hex::encode(hash.finalize()), chain);
-    }
-
-    #[test]
-    fn real_rounds_of_quicknet_are_signed_and_others_are_not() {
-        let rounds = [
-            (
-                123,
-                "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482\
-                 e26cd02df835d3546d23c4b13e0dfc92",
-            ),
-            (
-                657_413,
-                "b713718a38ae728dfd477991af2822e08d2f305e47718cef9f7848ce4050e7be\
-                 41076862b98fad56e91a6b85b89cd97b",
-            ),
-        ];
-        for (round, signature) in rounds {
-            let mut signature = hex::decode(signature).unwrap();
-            assert!(is_signed(QUICKNET_KEY, round, &signature));
-            assert!(!is_signed(QUICKNET_KEY, round + 1, &signature));
-            signature[7] ^= 1;
-            assert!(!is_signed(QUICKNET_KEY, round, &signature));
-        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod audit;
 mod auth;
+mod beacon;
 mod counts;
 mod error;
 mod invitations;

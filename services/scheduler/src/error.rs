@@ -10,6 +10,9 @@ pub enum Error {
     /// librdkafka rejects the configuration.
     #[error("--kafka (DAEGI_KAFKA)")]
     Kafka(#[from] daegi_kafka::Error),
+    /// The relays of the beacon cannot be used.
+    #[error("--drand-urls (DAEGI_DRAND_URLS)")]
+    Relay(#[from] daegi_beacon::RelayError),
     /// The seed file cannot be used.
     #[error("--seed-items (DAEGI_SEED_ITEMS)")]
     Seed(#[from] SeedError),
@@ -21,7 +24,7 @@ impl Error {
     pub fn is_misconfigured(&self) -> bool {
         match self {
             Self::Store(error) => error.is_misconfigured(),
-            Self::Seed(_) | Self::Kafka(_) => true,
+            Self::Seed(_) | Self::Kafka(_) | Self::Relay(_) => true,
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::leadership::TermEnd;
 use crate::relay::RecentEvents;
-use crate::{Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
+use crate::{Beacons, Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
 use line_gauges::LineGauges;
 pub(crate) use line_gauges::outbox_pending;
 
@@ -40,6 +40,7 @@ pub struct LeaderLoop {
     lease: Duration,
     outbox_max: u64,
     ticket_keys: TicketKeys,
+    beacons: Arc<Beacons>,
     relay: Relay,
     leadership: Arc<Leadership>,
 }
@@ -56,6 +57,7 @@ impl LeaderLoop {
             lease: deps.lease,
             outbox_max: deps.outbox_max,
             ticket_keys: deps.ticket_keys,
+            beacons: deps.beacons,
             leadership,
         }
     }
@@ -125,11 +127,13 @@ impl LeaderLoop {
         let current = CurrentLeader { leader, epoch, since };
         let mut gauges = LineGauges::new(self.store.clone());
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max)
-            .with_ticket_keys(self.ticket_keys.clone());
+            .with_ticket_keys(self.ticket_keys.clone())
+            .with_beacons(self.beacons.clone());
         let working = async {
             tokio::select! {
                 () = self.run_ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
+                () = self.beacons.run() => {}
                 () = self.publish_leader(&current) => {}
                 () = settings_recorder::run(&*self.store, epoch, &self.clock) => {}
             }
@@ -162,12 +166,14 @@ impl LeaderLoop {
     async fn run_ticks(&self, mut ticker: Ticker, gauges: &mut LineGauges) {
         let mut tick_outage = OutageLog::new("tick");
         let mut outbox_outage = OutageLog::new("outbox");
+        let mut beacon_outage = OutageLog::new("beacon");
         loop {
             let started = Instant::now();
             match ticker.tick(self.clock.now_ms()).await {
                 Ok(report) => {
                     self.record_tick(&report, started.elapsed(), &mut outbox_outage);
-                    gauges.update(&report).await;
+                    record_beacons(&report, &mut beacon_outage);
+                    gauges.update(&report, self.clock.now_ms()).await;
                     let Some(error) = &report.unavailable else {
                         tick_outage.recovered();
                         self.wait_for_next(started, report.length()).await;
@@ -211,6 +217,14 @@ impl LeaderLoop {
                 length = Duration::from_millis(settings.tick_ms.into());
             }
         }
+    }
+}
+
+/// Logs that a line waits for a beacon that is overdue.
+fn record_beacons(report: &TickReport, outage: &mut OutageLog) {
+    match report.beacon_overdue.iter().min_by_key(|beacon| beacon.published_at) {
+        Some(beacon) => drop(outage.failed(beacon)),
+        None => outage.recovered(),
     }
 }
 

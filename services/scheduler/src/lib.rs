@@ -13,6 +13,7 @@
 //! | [`tick`] | one round over the active lines: expire, admit, sweep |
 //! | [`leader`] | leader election, terms, the interval of ticks |
 //! | [`leadership`] | the state of this replica in the election |
+//! | [`beacon`] | the rounds of drand that draws wait for |
 //! | [`relay`] | publishes the outbox to a sink |
 //! | [`monitor`] | samples of lines, heartbeat of this replica |
 //! | [`admin`] | the admin API |
@@ -21,6 +22,7 @@
 //! | [`metrics`] | the names of all metrics |
 
 pub mod admin;
+pub mod beacon;
 pub mod console;
 mod error;
 pub mod leader;
@@ -35,6 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use daegi_beacon::RelayClient;
 use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
 use daegi_domain::TicketKeys;
 use daegi_runtime::health::Component;
@@ -43,6 +46,7 @@ use daegi_runtime::{AdminToken, Clock, Config, Shutdown, Tracer};
 use daegi_store::SharedStore;
 
 pub use admin::AdminState;
+pub use beacon::Beacons;
 pub use daegi_bootstrap::Listeners;
 pub use error::Error;
 pub use leader::LeaderLoop;
@@ -72,6 +76,8 @@ pub struct SchedulerDeps {
     pub outbox_max: u64,
     /// Signs tokens, whose hashes are part of a draw, and invitation codes.
     pub ticket_keys: TicketKeys,
+    /// The rounds that draws wait for.
+    pub beacons: Arc<Beacons>,
     /// Where events go.
     pub sink: SharedSink,
     /// Makes spans of events, unless tracing is off.
@@ -117,7 +123,8 @@ impl SchedulerDeps {
     /// Builds the dependencies from a configuration.
     ///
     /// # Errors
-    /// If librdkafka rejects the broker addresses. Unreachable brokers are waited for.
+    /// If librdkafka rejects the broker addresses; unreachable brokers are waited for. If the machine has no
+    /// certificate authorities for `https://` relays of the beacon.
     pub fn new(config: &Config, context: &ServiceContext) -> Result<Self, Error> {
         Ok(Self {
             store: context.store.clone(),
@@ -127,6 +134,7 @@ impl SchedulerDeps {
             lease: config.lease,
             outbox_max: config.outbox_max,
             ticket_keys: config.secrets.ticket_keys.clone(),
+            beacons: Arc::new(Beacons::new(RelayClient::new(config.drand_urls.0.clone())?)),
             sink: relay::from_config(config)?,
             tracer: context.tracer.clone(),
         })

@@ -35,6 +35,9 @@ pub const ACTIVE_LINES: &str = "daegi_scheduler_active_lines";
 pub const RECOVERING_LINES: &str = "daegi_scheduler_recovering_lines";
 /// Lines that admit no ticket because the outbox is full; 0 on standbys.
 pub const HELD_LINES: &str = "daegi_scheduler_held_lines";
+/// How long the round of a draw's beacon is published and not known, in seconds, of the line that waits longest; 0
+/// if no line waits, and on standbys.
+pub const BEACON_OVERDUE: &str = "daegi_scheduler_beacon_overdue_seconds";
 /// 1 while a line admits tickets, by `item`; 0 while it is paused, sold out, disabled, recovering or held,
 /// and on standbys.
 pub const OPEN: &str = "daegi_scheduler_line_open";
@@ -73,13 +76,14 @@ const COUNTERS: [(&str, &str); 13] = [
     (RELAY_FAILED, "Relay sessions that failed because the broker did not confirm"),
 ];
 
-const GAUGES: [(&str, Unit, &str); 12] = [
+const GAUGES: [(&str, Unit, &str); 13] = [
     (IS_LEADER, Unit::Count, "1 while this replica leads, else 0"),
     (EPOCH, Unit::Count, "Epoch of this replica's latest term"),
     (TERM_SECONDS, Unit::Seconds, "Age of this replica's term; 0 on standbys"),
     (ACTIVE_LINES, Unit::Count, "Lines with tickets; 0 on standbys"),
     (RECOVERING_LINES, Unit::Count, "Lines that lost data and hold admission; 0 on standbys"),
     (HELD_LINES, Unit::Count, "Lines that hold admission, the outbox is full; 0 on standbys"),
+    (BEACON_OVERDUE, Unit::Seconds, "Time since the beacon that a draw waits for was published"),
     (OPEN, Unit::Count, "1 while a line admits tickets, by item; 0 on standbys"),
     (WAITING, Unit::Count, "Waiting tickets, by item; 0 on standbys"),
     (ENTERED, Unit::Count, "Entries, by item; 0 on standbys"),

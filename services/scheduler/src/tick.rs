@@ -9,6 +9,7 @@ mod opening;
 mod report;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use daegi_domain::{ItemId, Millis, Settings, TicketKeys};
 use daegi_store::{Epoch, Error, Result, SharedStore};
@@ -16,7 +17,9 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 
 use line::{LineRound, SweepCursors};
-pub use report::TickReport;
+pub use report::{OverdueBeacon, TickReport};
+
+use crate::Beacons;
 
 /// Lines processed concurrently: enough to hide the latency of the store, too few to overload it.
 const MAX_CONCURRENT_LINES: usize = 8;
@@ -35,6 +38,7 @@ pub struct Ticker {
     epoch: Epoch,
     outbox_max: u64,
     ticket_keys: Option<TicketKeys>,
+    beacons: Option<Arc<Beacons>>,
     /// Where the next sweep of each line continues; absent lines start at the front.
     sweeps: HashMap<ItemId, SweepCursors>,
     /// The settings that every partition had last, and when.
@@ -48,13 +52,21 @@ impl Ticker {
     #[must_use]
     pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
         let (sweeps, reserved) = (HashMap::new(), HashMap::new());
-        Self { store, epoch, outbox_max, ticket_keys: None, sweeps, copied: None, reserved }
+        let (ticket_keys, beacons, copied) = (None, None, None);
+        Self { store, epoch, outbox_max, ticket_keys, beacons, sweeps, copied, reserved }
     }
 
     /// Sets the keys that sign tokens, without which no draw takes place.
     #[must_use]
     pub fn with_ticket_keys(mut self, keys: TicketKeys) -> Self {
         self.ticket_keys = Some(keys);
+        self
+    }
+
+    /// Sets where the signatures of beacons come from, apart from operators who hand them in.
+    #[must_use]
+    pub fn with_beacons(mut self, beacons: Arc<Beacons>) -> Self {
+        self.beacons = Some(beacons);
         self
     }
 
@@ -111,7 +123,7 @@ impl Ticker {
         while let Some((id, round)) = rounds.next().await {
             let failure = match round {
                 Ok(round) => {
-                    report.add(id.clone(), &round);
+                    report.add(id.clone(), &round, now);
                     self.sweeps.insert(id.clone(), round.sweep_from);
                     round.failure
                 }
@@ -138,6 +150,7 @@ impl Ticker {
             epoch: self.epoch,
             outbox_max: self.outbox_max,
             ticket_keys: self.ticket_keys.clone(),
+            beacons: self.beacons.clone(),
             settings,
             now,
             sweep_from: self.sweeps.get(&id).cloned().unwrap_or_default(),

@@ -68,16 +68,28 @@ export interface Opening {
   /** Null: the line does not close by itself. */
   closesAt: string | null;
   order: Order;
-  /** A public random number that is mixed into the draw. */
-  beacon: { kind: "drand"; round: number } | null;
+  /** A public random number that is mixed into the draw. Without a round the server chooses one: when the opening is planned, or when an operator opens the line. */
+  beacon: { kind: "drand"; round: number | null } | null;
 }
 
-/** The draw of a line whose order is `draw`; fields are null until the line opens. */
+/** The draw of a line whose order is `draw`. */
 export interface Draw {
   state: "COMMITTED" | "DRAWN";
   /** Hex. */
   commitment: string;
+  /** Known once the draw has begun. */
   cohortSize: number | null;
+  /** Absent in responses of a replica of an older release. */
+  beacon?: DrawBeacon | null;
+}
+
+/** The public random number of a draw. */
+export interface DrawBeacon {
+  round: number;
+  /** RFC 3339. */
+  publishedAt: string;
+  /** Hex; null until it is known. */
+  signature: string | null;
 }
 
 /** A lane besides the standard one. */

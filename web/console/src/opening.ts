@@ -1,6 +1,6 @@
 // The opening of a line: its stage, the plan as a sentence, and the form's fields as the admin API takes them.
 
-import type { Item, Opening, Order } from "./api.js";
+import type { DrawBeacon, Item, Opening, Order } from "./api.js";
 import { timeOf } from "./format.js";
 import { type Key, t } from "./i18n.js";
 
@@ -13,7 +13,9 @@ export interface OpeningFields {
   lobbyAt: string;
   closesAt: string;
   order: Order;
-  /** The drand round. */
+  /** Whether a public random number is mixed into the draw. */
+  usesBeacon: boolean;
+  /** The drand round; empty for the one that the server chooses. */
   beacon: string;
 }
 
@@ -37,19 +39,20 @@ export function fieldsOf(opening: Opening | null | undefined): OpeningFields {
     lobbyAt: toLocal(opening?.lobbyAt ?? null),
     closesAt: toLocal(opening?.closesAt ?? null),
     order: opening?.order ?? "arrival",
-    beacon: opening?.beacon ? String(opening.beacon.round) : "",
+    usesBeacon: Boolean(opening?.beacon),
+    beacon: namedRound(opening),
   };
 }
 
 /** The opening that the fields describe. */
 export function openingOf(fields: OpeningFields): Opening {
-  const round = fields.order === "draw" ? fields.beacon : "";
+  const usesBeacon = fields.order === "draw" && fields.usesBeacon;
   return {
     opensAt: fromLocal(fields.opensAt),
     lobbyAt: fromLocal(fields.lobbyAt),
     closesAt: fromLocal(fields.closesAt),
     order: fields.order,
-    beacon: round === "" ? null : { kind: "drand", round: Number(round) },
+    beacon: usesBeacon ? { kind: "drand", round: fields.beacon === "" ? null : Number(fields.beacon) } : null,
   };
 }
 
@@ -62,7 +65,9 @@ export function changesOf(typed: OpeningFields, before: Opening | null | undefin
   const shown = openingOf(fieldsOf(before));
   const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(shown[name as keyof Opening]));
   const always = before ? {} : { opensAt: after.opensAt, order: after.order };
-  return { ...always, ...Object.fromEntries(changed) };
+  const changes: Partial<Opening> = { ...always, ...Object.fromEntries(changed) };
+  // The round that the server chose belongs to the former time.
+  return before?.beacon && after.beacon?.round === null && changes.opensAt !== undefined ? { ...changes, beacon: after.beacon } : changes;
 }
 
 /** Checks changed fields as the server does, so that an error is shown before anything is sent. */
@@ -75,9 +80,61 @@ export function errorsOf(typed: OpeningFields, before: Opening | null | undefine
   if (opensAt && changes.opensAt && isPast(opensAt, now)) errors.opensAt = t("openingPast");
   if (closesAt && changes.closesAt && isPast(closesAt, now)) errors.closesAt = t("openingPast");
   else if (closesAt && ((opensAt && closesAt <= opensAt) || (lobbyAt && closesAt <= lobbyAt))) errors.closesAt = t("openingCloseEarly");
-  const round = Number(typed.beacon);
-  if (typed.order === "draw" && typed.beacon !== "" && !(Number.isSafeInteger(round) && round > 0)) errors.beacon = t("beaconInvalid");
+  if (typed.order === "draw" && typed.usesBeacon && typed.beacon !== "") {
+    const error = roundError(Number(typed.beacon), opensAt);
+    if (error) errors.beacon = error;
+  }
   return errors;
+}
+
+/** The first round of drand's quicknet in Unix milliseconds, and the time between two rounds. */
+const FIRST_ROUND_MS = 1_692_803_367_000;
+const ROUND_MS = 3_000;
+/** The server chooses the first round that is published at least this long after the opening. */
+const BEACON_LEAD_MS = 10_000;
+const MAX_BEACON_WAIT_MS = 600_000;
+/** A round is late after this time. */
+const OVERDUE_MS = 5_000;
+
+/** Returns when a round is published, in Unix milliseconds. */
+export const publishedAt = (round: number): number => FIRST_ROUND_MS + ROUND_MS * (round - 1);
+
+/** Returns the round that the server chooses for an opening at this time. */
+export const chosenRound = (opensAt: string): number =>
+  Math.max(0, Math.ceil((Date.parse(opensAt) + BEACON_LEAD_MS - FIRST_ROUND_MS) / ROUND_MS)) + 1;
+
+/** Returns the round of an opening as text; empty if it is the one that the server chooses. */
+function namedRound(opening: Opening | null | undefined): string {
+  const round = opening?.beacon?.round;
+  if (!round || !opening) return "";
+  return opening.opensAt !== null && chosenRound(opening.opensAt) === round ? "" : String(round);
+}
+
+function roundError(round: number, opensAt: string | null): string | null {
+  if (!(Number.isSafeInteger(round) && round > 0)) return t("beaconInvalid");
+  if (opensAt === null) return t("beaconByHand");
+  const after = publishedAt(round) - Date.parse(opensAt);
+  return after > 0 && after <= MAX_BEACON_WAIT_MS ? null : t("beaconTime", { round: String(chosenRound(opensAt)) });
+}
+
+/** Says which round the form's fields mean, and when it is published. */
+export function roundText({ opensAt, beacon }: Opening, now: number): string {
+  const round = beacon?.round ?? (opensAt === null ? null : chosenRound(opensAt));
+  if (round === null || !Number.isSafeInteger(round) || round < 1) return t("beaconChosenLater");
+  return t("beaconRound", { round: String(round), at: timeOf(new Date(publishedAt(round)).toISOString(), now) });
+}
+
+/** Whether the cohort of a draw is fixed, and the line waits for the random number. */
+export function isDrawing({ draw, openedAt }: Pick<Item, "draw" | "openedAt">): boolean {
+  return Boolean(draw?.beacon) && draw?.cohortSize !== null && !openedAt;
+}
+
+export const isOverdue = ({ publishedAt: at, signature }: DrawBeacon, now: number): boolean => signature === null && now - Date.parse(at) >= OVERDUE_MS;
+
+/** Returns the signature in what an operator pasted: 96 hexadecimal digits, alone or in the response of a relay. */
+export function signatureIn(text: string): string | null {
+  const named = /"signature"\s*:\s*"([0-9a-fA-F]{96})"/.exec(text)?.[1];
+  return (named ?? /^\s*([0-9a-fA-F]{96})\s*$/.exec(text)?.[1])?.toLowerCase() ?? null;
 }
 
 /** Returns the field that an error response of the server names first, or null. */

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Item, LineState, Opening } from "../src/api.js";
 import { ServerClock } from "../src/clock.js";
 import { countdown, people, timeOf } from "../src/format.js";
-import { changesOf, errorsOf, fieldIn, fieldsOf, fromLocal, openingOf, planText, stageOf, toLocal } from "../src/opening.js";
+import { changesOf, chosenRound, errorsOf, fieldIn, fieldsOf, fromLocal, isDrawing, isOverdue, openingOf, planText, publishedAt, roundText, signatureIn, stageOf, toLocal } from "../src/opening.js";
 
 const local = (text: string) => new Date(text).toISOString();
 const NOW = Date.parse("2026-11-20T19:00:00");
@@ -38,8 +38,45 @@ test("only what differs is sent, and the time and order of a new opening", () =>
   assert.deepEqual(changesOf(fieldsOf(evening), evening), {});
   assert.deepEqual(changesOf({ ...fieldsOf(evening), closesAt: "" }, evening), { closesAt: null });
   const withMillis = { ...evening, lobbyAt: local("2026-11-20T19:30:00.123") };
-  assert.deepEqual(changesOf({ ...fieldsOf(withMillis), beacon: "7" }, withMillis), { beacon: { kind: "drand", round: 7 } });
-  assert.equal(openingOf({ ...fieldsOf(evening), beacon: "7", order: "arrival" }).beacon, null, "only a draw has a beacon");
+  const drand = (round: number | null) => ({ kind: "drand", round }) as const;
+  assert.deepEqual(changesOf({ ...fieldsOf(withMillis), usesBeacon: true, beacon: "7" }, withMillis), { beacon: drand(7) });
+  assert.equal(openingOf({ ...fieldsOf(evening), usesBeacon: true, order: "arrival" }).beacon, null, "only a draw has a beacon");
+  assert.deepEqual(openingOf({ ...fieldsOf(evening), usesBeacon: true }).beacon, drand(null), "the server chooses");
+});
+
+test("a round that the server chose moves with the time, and one that an operator named does not", () => {
+  const at = (opensAt: string, round: number): Opening => ({ ...none, opensAt, order: "draw", beacon: { kind: "drand", round } });
+  const opensAt = "2023-09-15T10:59:50.000Z";
+  assert.equal(chosenRound(opensAt), 657_412);
+  assert.equal(publishedAt(657_412), Date.parse(opensAt) + 10_000);
+  const [chosen, named] = [at(opensAt, 657_412), at(opensAt, 657_500)];
+  assert.deepEqual([fieldsOf(chosen).beacon, fieldsOf(named).beacon], ["", "657500"]);
+  const later = toLocal("2023-09-15T11:10:00.000Z");
+  const moved = changesOf({ ...fieldsOf(chosen), opensAt: later }, chosen);
+  assert.deepEqual(moved, { opensAt: "2023-09-15T11:10:00.000Z", beacon: { kind: "drand", round: null } });
+  assert.deepEqual(Object.keys(changesOf({ ...fieldsOf(named), opensAt: later }, named)), ["opensAt"]);
+  assert.deepEqual(changesOf({ ...fieldsOf(chosen), closesAt: later }, chosen), { closesAt: "2023-09-15T11:10:00.000Z" });
+  assert.equal(roundText(chosen, Date.parse(opensAt)), `Round 657412, published ${timeOf("2023-09-15T11:00:00.000Z", Date.parse(opensAt))}.`);
+  assert.match(roundText({ ...chosen, opensAt: null, beacon: { kind: "drand", round: null } }, NOW), /when you open the line/);
+});
+
+test("a draw waits for its random number, which is late after some seconds", () => {
+  const beacon = { round: 657_413, publishedAt: "2023-09-15T11:00:03.000Z", signature: null };
+  const draw = { state: "COMMITTED", commitment: "", cohortSize: 3, beacon } as const;
+  assert.equal(isDrawing({ draw, openedAt: null }), true);
+  assert.equal(isDrawing({ draw: { ...draw, cohortSize: null }, openedAt: null }), false, "in the lobby");
+  assert.equal(isDrawing({ draw: { ...draw, beacon: null }, openedAt: null }), false);
+  assert.equal(isDrawing({ draw, openedAt: "2023-09-15T11:00:05.000Z" }), false);
+  const published = Date.parse(beacon.publishedAt);
+  assert.deepEqual([4_999, 5_000].map((late) => isOverdue(beacon, published + late)), [false, true]);
+  assert.equal(isOverdue({ ...beacon, signature: "ab" }, published + 60_000), false);
+});
+
+test("a signature is pasted alone or as the response of a relay", () => {
+  const signature = "b7".repeat(48);
+  assert.equal(signatureIn(` ${signature.toUpperCase()}\n`), signature);
+  assert.equal(signatureIn(`{"round":7,"randomness":"${"aa".repeat(32)}","signature":"${signature}"}`), signature);
+  for (const bad of ["", "b7", `${signature}00`, `{"round":7}`, "z".repeat(96)]) assert.equal(signatureIn(bad), null, bad);
 });
 
 test("errors name the field, and unchanged times in the past are none", () => {
@@ -49,8 +86,15 @@ test("errors name the field, and unchanged times in the past are none", () => {
   assert.deepEqual(errors({ opensAt: "2026-11-20T20:00", lobbyAt: "2026-11-20T20:01" }), ["lobbyAt"]);
   assert.deepEqual(errors({ lobbyAt: "2026-11-20T18:00" }), [], "a lobby in the past is open");
   assert.deepEqual(errors({ opensAt: "2026-11-20T20:00", closesAt: "2026-11-20T20:00" }), ["closesAt"]);
-  assert.deepEqual(errors({ order: "draw", beacon: "1.5" }), ["beacon"]);
-  assert.deepEqual(errors({ order: "draw", beacon: "4000000" }), []);
+  const drawn = { order: "draw", usesBeacon: true, opensAt: "2026-11-20T20:00" };
+  const round = chosenRound(local("2026-11-20T20:00"));
+  assert.deepEqual(errors({ ...drawn, beacon: "1.5" }), ["beacon"]);
+  assert.deepEqual(errors({ ...drawn, beacon: "" }), []);
+  assert.deepEqual(errors({ ...drawn, beacon: String(round) }), []);
+  assert.deepEqual(errors({ ...drawn, beacon: String(round - 4) }), ["beacon"], "before the opening");
+  assert.deepEqual(errors({ ...drawn, beacon: String(round + 300) }), ["beacon"], "long after it");
+  assert.deepEqual(errors({ ...drawn, opensAt: "", beacon: String(round) }), ["beacon"], "no time");
+  assert.deepEqual(errors({ ...drawn, usesBeacon: false, beacon: "1.5" }), []);
   const later = Date.parse("2026-11-20T22:00:00");
   assert.deepEqual(errors({ closesAt: "2026-11-20T22:30" }, evening, later), []);
   assert.deepEqual(errors({ closesAt: "2026-11-20T21:30" }, evening, later), ["closesAt"]);

@@ -52,8 +52,12 @@ function waiting(ticket: Ticket, messages: Messages): Screen {
   return { kind: moves ? "waiting" : "still", ...(moves ? open : haltedText(lineState, messages)), place };
 }
 
-function lobby({ position, waitingCount, opensAt, opensInMs }: Ticket, messages: Messages): Screen {
-  const text = position === null ? messages.lobbyDraw : messages.lobbyArrival;
+function lobby({ position, waitingCount, opensAt, opensInMs, beaconRound, drawing }: Ticket, messages: Messages): Screen {
+  if (drawing) {
+    return { kind: "lobby", headline: messages.drawingHead, text: messages.drawingText, lobby: { position, count: waitingCount } };
+  }
+  const draw = beaconRound ? `${messages.lobbyDraw} ${messages.lobbyBeacon}` : messages.lobbyDraw;
+  const text = position === null ? draw : messages.lobbyArrival;
   const screen: Screen = { kind: "lobby", headline: messages.lobbyHead, text, lobby: { position, count: waitingCount } };
   if (opensAt && typeof opensInMs === "number") return { ...screen, next: { kind: "opening", at: opensAt, inMs: opensInMs } };
   return { ...screen, text: `${messages.lobbySoon} ${text}` };
@@ -63,7 +67,8 @@ function lobby({ position, waitingCount, opensAt, opensInMs }: Ticket, messages:
 export function outsideScreen(line: Line, messages: Messages): Screen {
   if (line.lineState !== "SCHEDULED") return joinErrorScreen(refusalIn(line.lineState) ?? "", 409, messages);
   const screen = joinErrorScreen("NOT_OPEN_YET", 409, messages);
-  const text = line.order === "draw" ? `${messages.scheduledDraw} ${screen.text}` : screen.text;
+  const draw = line.beaconRound ? `${messages.scheduledDraw} ${messages.lobbyBeacon}` : messages.scheduledDraw;
+  const text = line.order === "draw" ? `${draw} ${screen.text}` : screen.text;
   const next = nextEvent(line);
   return { ...screen, text, ...(next && { next }) };
 }

@@ -20,6 +20,8 @@ const STANDARD: Ticket = {
   lineState: "OPEN",
   opensAt: null,
   opensInMs: null,
+  beaconRound: null,
+  drawing: false,
   cohortRank: null,
   lane: null,
   etaSeconds: null,

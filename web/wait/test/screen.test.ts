@@ -17,6 +17,8 @@ const TICKET: Ticket = {
   lineState: "OPEN",
   opensAt: null,
   opensInMs: null,
+  beaconRound: null,
+  drawing: false,
   cohortRank: null,
   lane: null,
   etaSeconds: { p50: 170, p90: 290 },
@@ -60,6 +62,17 @@ test("the lobby shows the countdown, and the place by arrival or that a draw dec
   assert.deepEqual([byHand.next, byHand.text.startsWith("The line opens soon.")], [undefined, true]);
 });
 
+test("a draw with a public random number says so, before it begins and while the number is awaited", () => {
+  const lobby = { ...TICKET, lineState: "LOBBY", position: null, opensAt: OPENS_AT, opensInMs: 60_000, beaconRound: 657_413 };
+  assert.match(screenFor(lobby, messages).text, /takes part in a draw.*public random number that does not exist yet/);
+  for (const opensInMs of [9_000, null]) {
+    const drawing = screenFor({ ...lobby, opensInMs, drawing: true }, messages);
+    assert.deepEqual([drawing.kind, drawing.headline, drawing.next], ["lobby", "The draw is taking place", undefined]);
+    assert.deepEqual(drawing.lobby, { position: null, count: 10 });
+  }
+  assert.match(outsideScreen({ ...LINE, order: "draw", beaconRound: 657_413 }, messages).text, /public random number/);
+});
+
 test("a lobby that is stopped shows the reason, without a position if a draw decides it", () => {
   const screen = screenFor({ ...TICKET, lineState: "PAUSED", position: null }, messages);
   assert.deepEqual([screen.kind, screen.headline, screen.place], ["still", "The line is paused", undefined]);
@@ -83,6 +96,8 @@ const LINE: Line = {
   lobbyInMs: 1_800_000,
   closesAt: null,
   order: "arrival",
+  beaconRound: null,
+  drawing: false,
   lanes: [],
 };
 

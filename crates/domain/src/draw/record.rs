@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use super::{Cohort, DRAW_VERSION, commitment, draw_seed};
-use crate::{ItemId, Number};
+use crate::{Draw, ItemId, Number};
 
 /// Bytes of a fixed length; hexadecimal text in JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,10 @@ pub struct DrawRecord {
     /// The signature of that round, whose SHA-256 is the beacon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beacon_signature: Option<Hex<48>>,
+    /// The cohort that takes part, while the draw waits for the round of its beacon. Note it: the record of the
+    /// draw must have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen: Option<FrozenCohort>,
     /// The ticket of the token that was sent with the request, if the cohort has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<DrawTicket>,
@@ -56,6 +60,18 @@ pub enum DrawState {
     Committed,
     /// The line has opened, and everything is public.
     Drawn,
+}
+
+/// A cohort that is fixed before its order is drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FrozenCohort {
+    /// The lowest number of the cohort.
+    pub cohort_first: Number,
+    /// How many numbers the cohort has.
+    pub cohort_size: u64,
+    /// The Merkle root over the tokens of the cohort.
+    pub cohort_root: Hex<32>,
 }
 
 /// One ticket of the cohort, with the proof that the draw included its token.
@@ -91,6 +107,7 @@ impl DrawRecord {
             seed: None,
             beacon_round: None,
             beacon_signature: None,
+            frozen: None,
             ticket: None,
         }
     }
@@ -115,6 +132,25 @@ impl DrawRecord {
             seed: Some(Hex(seed)),
             ..Self::committed(item_id, commitment(&reveal))
         }
+    }
+
+    /// Adds the beacon of the draw, and the cohort that waits for it.
+    #[must_use]
+    pub fn with_beacon(mut self, draw: &Draw) -> Self {
+        let Some(beacon) = draw.beacon else { return self };
+        self.beacon_round = Some(beacon.round);
+        match self.state {
+            DrawState::Drawn => self.beacon_signature = beacon.signature.map(Hex),
+            DrawState::Committed => {
+                let frozen = draw.cohort.zip(draw.root);
+                self.frozen = frozen.map(|(cohort, root)| FrozenCohort {
+                    cohort_first: cohort.first,
+                    cohort_size: cohort.size,
+                    cohort_root: Hex(root),
+                });
+            }
+        }
+        self
     }
 
     /// Adds the ticket with this number, leaf and inclusion path. Adds none if the cohort does not contain

@@ -7,8 +7,8 @@ use crate::control::SealedReveal;
 use crate::draw::Hex;
 use crate::opening::timestamp;
 use crate::{
-    CohortRange, Draw, Drawn, Item, ItemControl, ItemId, ItemName, Lane, LineControl, LogPosition,
-    Millis, Number, Policy, Reveal, TicketKeys, rfc3339,
+    CohortRange, Draw, DrawBeacon, Drawn, Item, ItemControl, ItemId, ItemName, Lane, LineControl,
+    LogPosition, Millis, Number, Opening, Policy, Reveal, TicketKeys, rfc3339,
 };
 
 /// The body of `control.changed`: the whole current settings of one item.
@@ -103,10 +103,13 @@ pub struct DrawControl {
     pub cohort_first: Option<Number>,
     /// How many numbers the cohort has; null until the leader fixed it.
     pub cohort_size: Option<u64>,
-    /// The Merkle root of the cohort's tokens; null until drawn.
+    /// The Merkle root of the cohort's tokens; null until the leader fixed it.
     pub cohort_root: Option<Hex<32>>,
     /// The randomness of the beacon; null until drawn, or if there is none.
     pub beacon: Option<Hex<32>>,
+    /// The signature of the beacon's round, which the policy names; null until it is known, or if there is none.
+    #[serde(default)]
+    pub beacon_signature: Option<Hex<48>>,
     /// The seed of the order; null until drawn.
     pub seed: Option<Hex<32>>,
 }
@@ -144,7 +147,7 @@ impl ControlChanged {
     pub fn into_control(self, keys: &TicketKeys) -> ReadControl {
         let (id, mut is_draw_lost) = (self.item_id, false);
         let item = self.item.map(|record| {
-            let draw = record.draw.map(|draw| draw.read(&id, keys));
+            let draw = record.draw.map(|draw| draw.read(&id, record.policy.opening.as_ref(), keys));
             is_draw_lost = draw == Some(None);
             Item {
                 enabled: record.waiting_queue_enabled,
@@ -209,14 +212,15 @@ impl DrawControl {
             reveal: draw.drawn.map(|_| Hex(draw.reveal.0)),
             cohort_first: draw.cohort.map(|cohort| cohort.first),
             cohort_size: draw.cohort.map(|cohort| cohort.size),
-            cohort_root: draw.drawn.map(|drawn| Hex(drawn.root)),
+            cohort_root: draw.root.map(Hex),
             beacon: draw.drawn.and_then(|drawn| drawn.beacon).map(Hex),
+            beacon_signature: draw.beacon.and_then(|beacon| beacon.signature).map(Hex),
             seed: draw.drawn.map(|drawn| Hex(drawn.seed)),
         }
     }
 
     /// Returns the draw. `None` if the reveal cannot be read.
-    fn read(self, item: &ItemId, keys: &TicketKeys) -> Option<Draw> {
+    fn read(self, item: &ItemId, opening: Option<&Opening>, keys: &TicketKeys) -> Option<Draw> {
         let sealed = SealedReveal {
             key: self.key,
             commitment: self.commitment.0,
@@ -225,9 +229,13 @@ impl DrawControl {
         let public = self.reveal.map(|reveal| Reveal(reveal.0));
         let cohort = self.cohort_first.zip(self.cohort_size);
         let drawn = self.cohort_root.zip(self.seed);
+        let signature = self.beacon_signature.map(|signature| signature.0);
+        let round = opening.and_then(Opening::beacon_round);
         Some(Draw {
             reveal: public.or_else(|| keys.unseal_reveal(item, &sealed))?,
             cohort: cohort.map(|(first, size)| CohortRange { first, size }),
+            root: self.cohort_root.map(|root| root.0),
+            beacon: round.map(|round| DrawBeacon { round, signature }),
             drawn: drawn.map(|(root, seed)| Drawn {
                 root: root.0,
                 beacon: self.beacon.map(|beacon| beacon.0),
@@ -240,12 +248,20 @@ impl DrawControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Opening, Order};
+    use crate::{Beacon, BeaconKind, Order};
+
+    const ROUND: u64 = 34_000_000;
+
+    fn planned() -> Draw {
+        let beacon = Some(DrawBeacon { round: ROUND, signature: None });
+        Draw { reveal: Reveal([9; 32]), cohort: None, root: None, beacon, drawn: None }
+    }
 
     fn control(draw: Draw) -> ItemControl {
         let id = ItemId::parse("concert").unwrap();
-        let opening =
-            Opening { opens_at: Some(1_794_600_000_123), order: Order::Draw, ..Opening::default() };
+        let beacon = Some(Beacon { kind: BeaconKind::Drand, round: Some(ROUND) });
+        let opens_at = Some(1_794_600_000_123);
+        let opening = Opening { opens_at, order: Order::Draw, beacon, ..Opening::default() };
         let item = Item {
             paused: true,
             opened_at: draw.drawn.map(|_| 1_794_600_000_456),
@@ -278,9 +294,11 @@ mod tests {
         let keys = TicketKeys::generate();
         let drawn = Drawn { root: [1; 32], beacon: Some([2; 32]), seed: [3; 32] };
         let cohort = CohortRange { first: Number(3), size: 7 };
-        let before = Draw { reveal: Reveal([9; 32]), cohort: None, drawn: None };
-        let after = Draw { cohort: Some(cohort), drawn: Some(drawn), ..before.clone() };
-        for draw in [before, after] {
+        let before = planned();
+        let fixed = Draw { cohort: Some(cohort), root: Some([1; 32]), ..before.clone() };
+        let beacon = Some(DrawBeacon { round: ROUND, signature: Some([4; 48]) });
+        let after = Draw { beacon, drawn: Some(drawn), ..fixed.clone() };
+        for draw in [before, fixed, after] {
             let is_drawn = draw.drawn.is_some();
             let control = control(draw);
             let json = serde_json::to_string(&ControlChanged::new(&control, &keys)).unwrap();
@@ -296,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_reveal_that_cannot_be_read_leaves_a_paused_line_without_a_draw() {
-        let draw = Draw { reveal: Reveal([9; 32]), cohort: None, drawn: None };
+        let draw = planned();
         let record = ControlChanged::new(&control(draw), &TicketKeys::generate());
         let read = record.into_control(&TicketKeys::generate());
         let item = read.control.item.unwrap();
@@ -306,7 +324,7 @@ mod tests {
     #[test]
     fn a_removed_item_has_no_settings() {
         let keys = TicketKeys::generate();
-        let draw = Draw { reveal: Reveal([9; 32]), cohort: None, drawn: None };
+        let draw = planned();
         let removed = ItemControl { item: None, ..control(draw) };
         let record = ControlChanged::new(&removed, &keys);
         assert_eq!(record.into_control(&keys).control, removed);

@@ -10,6 +10,7 @@ use crate::{Draw, ItemId, Millis, Number, Order, Topic, rfc3339};
 
 /// An event of a line, as the outbox stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "one per line and opening")]
 pub enum LineEvent {
     /// The leader opened the line.
     Opened {
@@ -60,6 +61,12 @@ pub struct PublishedDraw {
     pub cohort_root: String,
     /// The randomness of the beacon, if there is one.
     pub beacon: Option<String>,
+    /// The round of drand's quicknet that gives the beacon, if there is one.
+    #[serde(default)]
+    pub beacon_round: Option<u64>,
+    /// The signature of that round, whose SHA-256 is the beacon; hexadecimal text of 96 characters.
+    #[serde(default)]
+    pub beacon_signature: Option<String>,
     /// The seed of the permutation.
     pub seed: String,
 }
@@ -99,6 +106,8 @@ impl PublishedDraw {
             cohort_size: cohort.size,
             cohort_root: hex::encode(drawn.root),
             beacon: drawn.beacon.map(hex::encode),
+            beacon_round: draw.beacon.map(|beacon| beacon.round),
+            beacon_signature: draw.beacon.and_then(|beacon| beacon.signature).map(hex::encode),
             seed: hex::encode(drawn.seed),
         })
     }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{Item, Millis, Number, Order, Phase};
+use crate::{Item, Millis, Number, Opening, Order, Phase};
 
 /// The secret of a draw: 32 random bytes, made when the draw is planned. Its hash is public from then on, the
 /// secret itself once the line has opened.
@@ -14,8 +14,22 @@ pub struct Draw {
     pub reveal: Reveal,
     /// The tickets that take part, once the leader has begun to open the line.
     pub cohort: Option<CohortRange>,
+    /// The Merkle root of the cohort's tokens. With a beacon it is fixed before the round is published, so that
+    /// nothing of the draw can change when the round is known.
+    pub root: Option<[u8; 32]>,
+    /// The beacon, if the opening names a round of one.
+    pub beacon: Option<DrawBeacon>,
     /// The result, once the line has opened.
     pub drawn: Option<Drawn>,
+}
+
+/// The round of a beacon in a draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrawBeacon {
+    /// The round that the opening names.
+    pub round: u64,
+    /// The signature of the round, verified, once it is known.
+    pub signature: Option<[u8; 48]>,
 }
 
 /// The numbers of a cohort.
@@ -36,6 +50,14 @@ pub struct Drawn {
     pub beacon: Option<[u8; 32]>,
     /// The seed of the permutation.
     pub seed: [u8; 32],
+}
+
+impl Draw {
+    /// Returns the draw of an opening that is planned.
+    pub fn new(reveal: Reveal, opening: &Opening) -> Self {
+        let beacon = opening.beacon_round().map(|round| DrawBeacon { round, signature: None });
+        Self { reveal, cohort: None, root: None, beacon, drawn: None }
+    }
 }
 
 impl CohortRange {

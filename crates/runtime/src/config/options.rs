@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
-use super::{AdminToken, ConfigError, OtlpEndpoint, Role, args};
+use super::{AdminToken, ConfigError, OtlpEndpoint, RelayUrls, Role, args};
 use crate::http::{ForwardedHeader, Limits};
 
 #[derive(Parser)]
@@ -246,6 +246,12 @@ pub(super) struct Options {
     /// traces are incomplete.
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, default_value = "0.01")]
     pub(super) trace_ratio: SampleRatio,
+
+    /// The base addresses of HTTP relays of drand, separated by commas, such as `https://drand.example`. The
+    /// leader fetches the round of a draw's beacon from the first one that has it, and verifies it. Without
+    /// them it fetches nothing, and an operator hands the signature in.
+    #[arg(long, value_name = "URLS", value_parser = RelayUrls::parse)]
+    pub(super) drand_urls: Option<RelayUrls>,
 
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]

@@ -59,6 +59,8 @@ pub enum InvalidValue {
     InvalidOtlpEndpoint,
     #[error("https:// is not supported, give the http:// address of a collector nearby")]
     OtlpTlsUnsupported,
+    #[error("must be http:// or https:// addresses of drand relays, separated by commas")]
+    InvalidRelay,
     #[error("must be text or json")]
     UnknownLogFormat,
     #[error("must be a duration such as 24h, 90m or 7d")]

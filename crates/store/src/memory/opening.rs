@@ -5,7 +5,7 @@ use super::line::Line;
 use super::outbox::PendingEvents;
 use super::{MemoryStore, rules};
 use crate::limits::LEAVES_PER_CALL;
-use crate::types::Epoch;
+use crate::types::{BeaconOutcome, Epoch};
 use crate::{OpeningStore, Result};
 
 #[async_trait]
@@ -17,6 +17,31 @@ impl OpeningStore for MemoryStore {
         now: Millis,
     ) -> Result<Option<CohortRange>> {
         self.opening_step(epoch, id, |line, _| rules::freeze_cohort::freeze_cohort(line, now))
+    }
+
+    async fn fix_root(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        root: &[u8; 32],
+        now: Millis,
+    ) -> Result<Option<[u8; 32]>> {
+        self.opening_step(epoch, id, |line, _| rules::fix_root::fix_root(line, root, now))
+    }
+
+    async fn put_beacon(
+        &self,
+        id: &ItemId,
+        round: u64,
+        signature: &[u8; 48],
+        now: Millis,
+    ) -> Result<BeaconOutcome> {
+        Ok(self.control_step(id, |state, _| {
+            let line = state.lines_mut(id).map(|lines| &mut lines.standard);
+            line.map_or(BeaconOutcome::NotAwaited, |line| {
+                rules::put_beacon::put_beacon(line, round, signature, now)
+            })
+        }))
     }
 
     async fn open_line(

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use daegi_domain::{
-    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemControl, ItemId, ItemName, LaneName,
-    LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
+    Branding, CohortRange, Draw, DrawBeacon, Drawn, Guard, Item, ItemControl, ItemId, ItemName,
+    LaneName, LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
 };
 
 use crate::{Error, Result};
@@ -54,10 +54,10 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the fields that a change of an existing item keeps: the opening as JSON, its times in Unix
-/// milliseconds for the scripts, and the lanes.
-pub(super) fn opening_and_lanes(policy: &Policy) -> [(&'static str, String); 5] {
+/// milliseconds for the scripts, the lanes, and the round of the beacon.
+pub(super) fn opening_and_lanes(policy: &Policy) -> [(&'static str, String); 6] {
     let opening = policy.opening.as_ref();
-    let json = opening.and_then(|opening| serde_json::to_string(opening).ok()).unwrap_or_default();
+    let json = opening.map(opening_json).unwrap_or_default();
     let time = |time: fn(&Opening) -> Option<Millis>| optional(opening.and_then(time));
     [
         ("opening", json),
@@ -65,7 +65,17 @@ pub(super) fn opening_and_lanes(policy: &Policy) -> [(&'static str, String); 5] 
         ("lobbyAt", time(|opening| opening.lobby_at)),
         ("closesAt", time(|opening| opening.closes_at)),
         ("lanes", lanes(&policy.lanes)),
+        ("beaconRound", optional(opening.and_then(Opening::beacon_round))),
     ]
+}
+
+/// Writes an opening as JSON. A beacon of null is left out, because a release without beacons rejects the name.
+fn opening_json(opening: &Opening) -> String {
+    let mut json = serde_json::to_value(opening).unwrap_or_default();
+    if let Some(fields) = json.as_object_mut().filter(|_| opening.beacon.is_none()) {
+        fields.remove("beacon");
+    }
+    json.to_string()
 }
 
 /// Writes lanes as text that scripts read, too: `members:20 vip:first`.
@@ -91,7 +101,7 @@ fn read_lanes(hash: &Hash) -> Result<Vec<LanePolicy>> {
 }
 
 /// Returns the fields of a line whose opening is still ahead.
-pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 10] {
+pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 11] {
     let reveal = reveal.map(|reveal| hex::encode(reveal.0)).unwrap_or_default();
     let empty = String::new;
     [
@@ -105,6 +115,7 @@ pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 10] {
         ("drawRoot", empty()),
         ("drawBeacon", empty()),
         ("drawSeed", empty()),
+        ("beaconSignature", empty()),
     ]
 }
 
@@ -128,6 +139,7 @@ pub(super) fn settings(item: &Item) -> Vec<(&'static str, String)> {
     let draw = item.draw.as_ref();
     let cohort = draw.and_then(|draw| draw.cohort);
     let drawn = draw.and_then(|draw| draw.drawn);
+    let signature = draw.and_then(|draw| draw.beacon).and_then(|beacon| beacon.signature);
     let hash = |bytes: Option<[u8; 32]>| bytes.map(hex::encode).unwrap_or_default();
     let mut fields = policy(&item.policy);
     fields.extend([
@@ -138,9 +150,10 @@ pub(super) fn settings(item: &Item) -> Vec<(&'static str, String)> {
         ("reveal", hash(draw.map(|draw| draw.reveal.0))),
         ("cohortFirst", optional(cohort.map(|cohort| cohort.first.0))),
         ("cohortSize", optional(cohort.map(|cohort| cohort.size))),
-        ("drawRoot", hash(drawn.map(|drawn| drawn.root))),
+        ("drawRoot", hash(draw.and_then(|draw| draw.root))),
         ("drawBeacon", hash(drawn.and_then(|drawn| drawn.beacon))),
         ("drawSeed", hash(drawn.map(|drawn| drawn.seed))),
+        ("beaconSignature", signature.map(hex::encode).unwrap_or_default()),
     ]);
     fields
 }
@@ -157,26 +170,30 @@ fn read_opening(hash: &Hash) -> Result<Option<Opening>> {
 fn read_draw(hash: &Hash) -> Result<Option<Draw>> {
     let Some(reveal) = hash_of(hash, "reveal")? else { return Ok(None) };
     let cohort = maybe(hash, "cohortFirst")?.zip(maybe(hash, "cohortSize")?);
-    let result = hash_of(hash, "drawRoot")?.zip(hash_of(hash, "drawSeed")?);
+    let root = hash_of(hash, "drawRoot")?;
+    let result = root.zip(hash_of(hash, "drawSeed")?);
     let beacon = hash_of(hash, "drawBeacon")?;
+    let signature = hash_of(hash, "beaconSignature")?;
     Ok(Some(Draw {
         reveal: Reveal(reveal),
         cohort: cohort.map(|(first, size)| CohortRange { first: Number(first), size }),
+        root,
+        beacon: maybe(hash, "beaconRound")?.map(|round| DrawBeacon { round, signature }),
         drawn: result.map(|(root, seed)| Drawn { root, beacon, seed }),
     }))
 }
 
-/// Reads a field of 32 bytes as hexadecimal text that may be missing.
-fn hash_of(hash: &Hash, field: &str) -> Result<Option<[u8; 32]>> {
+/// Reads a field of `N` bytes as hexadecimal text that may be missing.
+fn hash_of<const N: usize>(hash: &Hash, field: &str) -> Result<Option<[u8; N]>> {
     let text = hash.get(field).filter(|text| !text.is_empty());
-    text.map(|text| bytes_32(text)).transpose()
+    text.map(|text| bytes(text)).transpose()
 }
 
-/// Reads 32 bytes of hexadecimal text.
-pub(super) fn bytes_32(text: &str) -> Result<[u8; 32]> {
-    let mut bytes = [0; 32];
+/// Reads `N` bytes of hexadecimal text.
+pub(super) fn bytes<const N: usize>(text: &str) -> Result<[u8; N]> {
+    let mut bytes = [0; N];
     hex::decode_to_slice(text, &mut bytes)
-        .map_err(|_| Error::corrupt(format!("{text:?} is not a hash of 32 bytes")))?;
+        .map_err(|_| Error::corrupt(format!("{text:?} is not hexadecimal text of {N} bytes")))?;
     Ok(bytes)
 }
 

@@ -2,10 +2,10 @@ use async_trait::async_trait;
 use daegi_domain::{CohortRange, Drawn, ItemId, Lane, Millis, Number, UserId};
 
 use super::client::call_error::with_epoch;
-use super::{RedisStore, reply};
+use super::{RedisStore, item_hash, reply};
 use crate::limits::{LEAVES_PER_CALL, LEAVES_RETENTION_MS};
-use crate::types::Epoch;
-use crate::{OpeningStore, Result};
+use crate::types::{BeaconOutcome, Epoch};
+use crate::{Error, OpeningStore, Result};
 
 #[async_trait]
 impl OpeningStore for RedisStore {
@@ -22,6 +22,36 @@ impl OpeningStore for RedisStore {
             [first, size] => Some(CohortRange { first: Number(first), size }),
             _ => None,
         })
+    }
+
+    async fn fix_root(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        root: &[u8; 32],
+        now: Millis,
+    ) -> Result<Option<[u8; 32]>> {
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.fix_root);
+        script.arg(epoch.0).arg(now).arg(hex::encode(root));
+        let fixed: String = self.run(script).await.map_err(|error| with_epoch(epoch, error))?;
+        (!fixed.is_empty()).then(|| item_hash::bytes(&fixed)).transpose()
+    }
+
+    async fn put_beacon(
+        &self,
+        id: &ItemId,
+        round: u64,
+        signature: &[u8; 48],
+        now: Millis,
+    ) -> Result<BeaconOutcome> {
+        let mut script = self.line_script(id, Lane::STANDARD, |scripts| &scripts.put_beacon);
+        script.arg(now).arg(round).arg(hex::encode(signature));
+        match self.run::<String>(script).await?.as_str() {
+            "stored" => Ok(BeaconOutcome::Stored),
+            "known" => Ok(BeaconOutcome::Known),
+            "notawaited" => Ok(BeaconOutcome::NotAwaited),
+            other => Err(Error::corrupt(format!("put_beacon replied {other:?}"))),
+        }
     }
 
     async fn open_line(

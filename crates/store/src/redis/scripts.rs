@@ -143,6 +143,8 @@ registry! {
         (epoch, now: int, cursor, max_users: int, first_slice: int);
     // Openings.
     freeze_cohort [generation fence item opening opening_steps tickets outbox recovery control] line (epoch, now: int);
+    fix_root [fence item opening opening_steps control] line (epoch, now: int, root);
+    put_beacon [item opening control] line (now: int, round, signature);
     open_line [fence item opening opening_steps control] line (epoch, now: int, root, beacon, seed);
     close_line [fence item opening opening_steps control] line (epoch, now: int);
     outbox_ack [] (OUTBOX, OUTBOX_EVENTS, OUTBOX_ADMISSIONS) (batches..);

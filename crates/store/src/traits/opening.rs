@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use daegi_domain::{CohortRange, Drawn, ItemId, Millis, Number, UserId};
 
 use crate::Result;
-use crate::types::Epoch;
+use crate::types::{BeaconOutcome, Epoch};
 
 /// Openings and draws. The steps of the leader fail with [`crate::Error::StaleEpoch`] if another term has
 /// begun.
@@ -20,8 +20,28 @@ pub trait OpeningStore: Debug + Send + Sync + 'static {
         now: Millis,
     ) -> Result<Option<CohortRange>>;
 
+    /// Fixes the Merkle root of a fixed cohort that waits for the round of its beacon. Returns the root, also
+    /// if it was fixed before; `None` if there is no such cohort.
+    async fn fix_root(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        root: &[u8; 32],
+        now: Millis,
+    ) -> Result<Option<[u8; 32]>>;
+
+    /// Stores the signature of a round for the draw that names it. The caller has verified the signature.
+    async fn put_beacon(
+        &self,
+        id: &ItemId,
+        round: u64,
+        signature: &[u8; 48],
+        now: Millis,
+    ) -> Result<BeaconOutcome>;
+
     /// Opens a line whose opening is due, with one event. A line with the order `draw` needs a fixed cohort
-    /// and `drawn`. Returns whether this call opened the line.
+    /// and `drawn`; with a beacon, also the fixed root and the signature. Returns whether this call opened the
+    /// line.
     async fn open_line(
         &self,
         epoch: Epoch,

@@ -39,6 +39,17 @@ pub enum ReplayState {
     Complete,
 }
 
+/// The outcome of storing the signature of a beacon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeaconOutcome {
+    /// It was stored.
+    Stored,
+    /// It was stored before.
+    Known,
+    /// No draw of the item waits for this round.
+    NotAwaited,
+}
+
 /// The outcome of a change of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyUpdateOutcome {

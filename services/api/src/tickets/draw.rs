@@ -56,7 +56,7 @@ impl TicketService {
             }
             None => DrawRecord::committed(item.clone(), commitment(&draw.reveal.0)),
         };
-        Ok((record, draw))
+        Ok((record.with_beacon(&draw), draw))
     }
 
     /// Returns the leaf of a ticket and its path, or `None` if the leaves are not stored any more.

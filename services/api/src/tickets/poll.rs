@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use daegi_domain::lane::share::LaneShare;
 use daegi_domain::{
-    Branding, EndReason, Eta, ItemId, ItemName, Lane, LaneName, LanePolicy, LineState, Millis,
-    Policy, Status, Ticket, UserId, lane, rate, rfc3339,
+    Branding, EndReason, Eta, Item, ItemId, ItemName, Lane, LaneName, LanePolicy, LineState,
+    Millis, Policy, Status, Ticket, UserId, lane, rate, rfc3339, round_published_at,
 };
 use daegi_store::{LiveState, TicketState};
 use tokio::time::{Instant, sleep_until};
@@ -108,9 +108,8 @@ impl TicketSnapshot {
 
     /// Returns what a waiting client sees of the line: its state and when it opens.
     pub(super) fn line_facts(&self) -> (LineState, Option<Millis>) {
-        let opening = |cached: &Arc<CachedLine>| cached.line.item.policy.opening.clone();
-        let opening = self.cached.as_ref().and_then(opening);
-        (self.state(), opening.and_then(|opening| opening.opens_at))
+        let opens_at = |cached: &Arc<CachedLine>| cached.line.item.opens_at();
+        (self.state(), self.cached.as_ref().and_then(opens_at))
     }
 
     /// Returns the state of the line; `DISABLED` if the item was removed.
@@ -377,6 +376,8 @@ fn base_ticket(
         entry_url: None,
         opens_at: None,
         opens_in_ms: None,
+        beacon_round: None,
+        drawing: false,
         cohort_rank: cached
             .and_then(|cached| cached.cohort.as_ref())
             .and_then(|table| table.cohort_rank(ticket.number)),
@@ -428,13 +429,22 @@ fn waiting(
         poll_after_ms: match cached.state {
             // A poll reclaims a lost number, so clients poll at least every 5 s.
             LineState::Recovering => poll_after.min(RECOVERING_POLL_MS),
-            LineState::Lobby => lobby_poll_after_ms(opening.opens_in_ms),
+            LineState::Lobby => {
+                lobby_poll_after_ms(opening.opens_in_ms.or_else(|| beacon_overdue_ms(item, now)))
+            }
             _ => poll_after,
         },
         opens_at: opening.opens_at,
         opens_in_ms: opening.opens_in_ms,
+        beacon_round: opening.beacon_round.filter(|_| cached.state == LineState::Lobby),
+        drawing: opening.drawing,
         ..base
     }
+}
+
+/// Returns how long the round of a draw is late, if it is: the longer, the rarer clients poll.
+fn beacon_overdue_ms(item: &Item, now: Millis) -> Option<u64> {
+    item.awaited_round(now).map(|round| now.saturating_sub(round_published_at(round)))
 }
 
 /// Returns the delay until the next poll in a lobby, where absence does not count: up to half a minute, and

@@ -147,6 +147,7 @@ fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
         LineState::SoldOut => ("soldOutHead", "soldOutText"),
         LineState::Disabled => ("disabledHead", "disabledText"),
         LineState::Recovering => ("recoveringHead", "recoveringText"),
+        LineState::Scheduled | LineState::Lobby if ticket.drawing => ("drawingHead", "drawingText"),
         LineState::Scheduled | LineState::Lobby if ticket.position.is_none() => {
             ("lobbyHead", "lobbyDraw")
         }

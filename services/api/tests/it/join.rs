@@ -21,7 +21,7 @@ async fn a_ticket_has_exactly_the_fields_of_the_contract() {
     let harness = Harness::with_item("concert").await;
     let ticket = harness.join("concert", "kim").await.json();
     let fields: Vec<&str> = ticket.as_object().unwrap().keys().map(String::as_str).collect();
-    let contract = "cohortRank entryUrl etaSeconds itemId lane lineState opensAt opensInMs pass \
+    let contract = "beaconRound cohortRank drawing entryUrl etaSeconds itemId lane lineState opensAt opensInMs pass \
                     passExpiresAt pollAfterMs position status token userId waitingCount";
     assert_eq!(fields, contract.split_whitespace().collect::<Vec<_>>());
     assert_eq!(ticket["itemId"], "concert");

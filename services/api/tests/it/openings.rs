@@ -1,9 +1,10 @@
 //! Openings: what users see of a line before it opens, in its lobby, after a draw and after its close.
 
 use axum::http::StatusCode;
-use daegi_domain::draw::{CohortTree, DrawRecord, draw_seed, leaf, verify_path};
+use daegi_domain::draw::{CohortTree, DrawRecord, DrawState, draw_seed, leaf, verify_path};
 use daegi_domain::{
-    Drawn, Number, Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Ticket, UserId,
+    Beacon, BeaconKind, Drawn, Number, Opening, OpeningChange, Order, Policy, PolicyChange, Reveal,
+    Ticket, UserId, first_round_from, round_published_at,
 };
 use daegi_store::{AdmissionStore, ItemStore, OpeningStore};
 use daegi_testkit::eventually;
@@ -190,5 +191,53 @@ async fn a_closed_line_refuses_newcomers_and_tells_those_who_wait() {
         harness.poll("concert", &token).await.json()["lineState"] == "CLOSED"
     })
     .await;
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draw_that_waits_for_its_beacon_says_so_and_shows_the_fixed_cohort() {
+    let round = |now: u64| first_round_from(now + 70_000);
+    let harness = planned(|now| Opening {
+        beacon: Some(Beacon { kind: BeaconKind::Drand, round: Some(round(now)) }),
+        ..lobby(Order::Draw)(now)
+    })
+    .await;
+    let (concert, round) = (id("concert"), round(harness.clock.now_ms()));
+    let token = harness.token("concert", "kim").await;
+    let ticket = harness.poll("concert", &token).await.json();
+    assert_eq!((&ticket["beaconRound"], &ticket["drawing"]), (&round.into(), &false.into()));
+    let announced = draw(&harness, &token).await;
+    assert_eq!((announced.beacon_round, announced.frozen), (Some(round), None));
+
+    // The leader fixes the cohort and its root; then the round is awaited.
+    let epoch = harness.store.begin_term(0).await.unwrap();
+    harness.clock.advance(std::time::Duration::from_secs(60));
+    let now = harness.clock.now_ms();
+    let cohort = harness.store.freeze_cohort(epoch, &concert, now).await.unwrap().unwrap();
+    harness.store.fix_root(epoch, &concert, &[3; 32], now).await.unwrap().unwrap();
+    let drawing = async || harness.get(&line("concert")).await.json()["drawing"] == true;
+    eventually(TEST_TIMEOUT, "the pod knows that the draw has begun", drawing).await;
+    let late = harness.token("concert", "lee").await;
+    for token in [&token, &late] {
+        let ticket = harness.poll("concert", token).await.json();
+        let shown = (&ticket["lineState"], &ticket["position"], &ticket["drawing"]);
+        assert_eq!(shown, (&"LOBBY".into(), &Value::Null, &true.into()));
+        assert_eq!(ticket["opensInMs"], round_published_at(round) - now);
+    }
+    let fixed = draw(&harness, &token).await;
+    assert_eq!(
+        (fixed.state, fixed.cohort_root, fixed.ticket.is_some()),
+        (DrawState::Committed, None, false)
+    );
+    let frozen = fixed.frozen.clone().unwrap();
+    assert_eq!((frozen.cohort_first, frozen.cohort_size), (cohort.first, 1));
+    assert_eq!(frozen.cohort_root.0, [3; 32]);
+    assert!(fixed.check(None).iter().all(|check| check.ok));
+
+    // A late round: no time is known, and clients poll more and more rarely.
+    harness.clock.advance(std::time::Duration::from_secs(10 + 3 + 20));
+    let ticket = harness.poll("concert", &token).await.json();
+    assert_eq!((&ticket["opensInMs"], &ticket["drawing"]), (&Value::Null, &true.into()));
+    assert!((20_000..=36_000).contains(&ticket["pollAfterMs"].as_u64().unwrap()), "{ticket}");
     harness.end().await;
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 mod admission_events;
+mod beacon;
 mod compose;
 mod demo;
 mod events;

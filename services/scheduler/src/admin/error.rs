@@ -34,6 +34,19 @@ pub(super) enum AdminError {
     OpeningInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
     NotScheduled(ItemId),
+    #[error(
+        "the draw of {0} has begun: the line opens when the round of its beacon is known; \
+         hand in its signature with PUT …/opening/beacon if it does not arrive"
+    )]
+    DrawBegun(ItemId),
+    #[error(
+        "the line of {0} waits for no beacon: its opening has none, or it has opened or closed"
+    )]
+    NoBeacon(ItemId),
+    #[error("the draw of {item} uses round {expected} of drand, not {given}")]
+    OtherRound { item: ItemId, expected: u64, given: u64 },
+    #[error("drand's quicknet did not sign round {0} with this signature")]
+    NotSigned(u64),
     #[error("item {0} has no lane {1}: set the lanes of its policy first")]
     LaneNotFound(ItemId, LaneName),
     #[error("no random bytes can be made: {0}; try again")]
@@ -61,12 +74,17 @@ impl From<AdminError> for Problem {
             | AdminError::LaneNotEmpty(..)
             | AdminError::OpeningInPut(_)
             | AdminError::NotScheduled(_)
+            | AdminError::DrawBegun(_)
+            | AdminError::NoBeacon(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");
                 Self::unavailable(detail)
             }
-            AdminError::Policy(_) | AdminError::Invalid(_) => Self::invalid(detail),
+            AdminError::Policy(_)
+            | AdminError::Invalid(_)
+            | AdminError::OtherRound { .. }
+            | AdminError::NotSigned(_) => Self::invalid(detail),
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use daegi_domain::{
     Item, ItemId, LaneName, Millis, Opening, OpeningChange, Order, Phase, Policy, PolicyChange,
-    Reveal, lane,
+    PolicyError, Reveal, lane,
 };
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PolicyUpdateOutcome;
@@ -97,11 +97,17 @@ pub(super) async fn open(
     PathParams(id): PathParams<ItemId>,
 ) -> AdminResult<Json<ItemView>> {
     let open_now = |item: &Item, now| {
+        if item.policy.opening.as_ref().is_some_and(|opening| opening.beacon.is_some())
+            && (item.is_drawing() || item.is_opening_due(now))
+        {
+            return Err(AdminError::DrawBegun(item.id.clone()));
+        }
         let is_ahead = matches!(item.phase(now), Phase::Scheduled | Phase::Lobby);
         let opening = item.policy.opening.clone().filter(|_| is_ahead);
         let opening = opening.ok_or_else(|| AdminError::NotScheduled(item.id.clone()))?;
         let lobby_at = opening.lobby_at.map(|at| at.min(now));
-        let opening = Opening { opens_at: Some(now + OPEN_NOW_MS), lobby_at, ..opening };
+        let opening = Opening { lobby_at, ..opening }.moved_to(now + OPEN_NOW_MS);
+        opening.check().map_err(PolicyError::from)?;
         Ok(Policy { opening: Some(opening), ..item.policy.clone() })
     };
     let (before, item) = update(&admin, &id, open_now).await?;
@@ -116,6 +122,7 @@ fn merged(policy: &Policy, changes: &Map<String, Value>) -> AdminResult<Policy> 
         serde_json::to_value(policy).and_then(serde_json::from_value).map_err(invalid)?;
     merge(&mut rules, changes)?;
     let policy: Policy = serde_json::from_value(Value::Object(rules)).map_err(invalid)?;
+    let policy = policy.with_beacon_round();
     policy.check()?;
     Ok(policy)
 }

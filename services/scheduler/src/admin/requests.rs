@@ -68,13 +68,14 @@ impl CreateItem {
 
 impl ReplaceItem {
     pub(super) fn change(self, id: ItemId) -> Result<ItemChange, PolicyError> {
-        self.policy.check()?;
+        let policy = self.policy.with_beacon_round();
+        policy.check()?;
         let update = UpdateItem {
             item_name: self.item_name,
             remain_count: self.remain_count,
             waiting_queue_enabled: self.waiting_queue_enabled,
         };
-        Ok(ItemChange { policy: Some(self.policy), ..update.change(id) })
+        Ok(ItemChange { policy: Some(policy), ..update.change(id) })
     }
 }
 

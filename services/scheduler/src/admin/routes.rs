@@ -10,6 +10,7 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 use super::audit::AuditPage;
+use super::beacon::BeaconSignature;
 use super::counts::TokenCounts;
 use super::invitations::{Invitations, NewInvitations};
 use super::items::Items;
@@ -21,7 +22,8 @@ use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
 use super::{
-    AdminState, audit, counts, invitations, items, leader, lines, policy, recovery, settings,
+    AdminState, audit, beacon, counts, invitations, items, leader, lines, policy, recovery,
+    settings,
 };
 
 type AdminOperation = Operation<Arc<AdminState>>;
@@ -130,7 +132,15 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
         Group {
             tag: "lines",
             description: "Control and figures of one line.",
-            operations: vec![open(), pause(), resume(), reset(), line_now(), line_history()],
+            operations: vec![
+                open(),
+                put_beacon(),
+                pause(),
+                resume(),
+                reset(),
+                line_now(),
+                line_history(),
+            ],
         },
         Group {
             tag: "fleet",
@@ -278,6 +288,19 @@ fn open() -> AdminOperation {
     let id = ("open", "Opens a planned line now; the leader opens it with its next tick.");
     line_change(("post", "/waiting-item/{itemId}/open"), id, policy::open)
         .with_problems([Code::Conflict])
+}
+
+fn put_beacon() -> AdminOperation {
+    let id = ("putBeacon", "Hands in the signature of the round for which a draw waits.");
+    change(("put", "/waiting-item/{itemId}/opening/beacon"), id, beacon::put)
+        .with_description(
+            "Verified with the public key of drand's quicknet. The leader opens the line with its next tick.",
+        )
+        .with_parameters([ITEM])
+        .with_body::<BeaconSignature>(true)
+        .with_response(item_response(200, "The item."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::ItemNotFound, Code::Conflict])
 }
 
 fn resume() -> AdminOperation {

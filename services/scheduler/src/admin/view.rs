@@ -4,6 +4,7 @@ use daegi_domain::draw::commitment;
 use daegi_domain::line_rules::line_state;
 use daegi_domain::{
     Draw, Item, ItemId, ItemName, LineState, Millis, Number, Policy, Settings, rfc3339,
+    round_published_at,
 };
 use daegi_store::LineCounts;
 use schemars::JsonSchema;
@@ -47,10 +48,26 @@ struct DrawView {
     state: DrawState,
     /// SHA-256 of the secret, as hexadecimal text.
     commitment: String,
+    /// Null until the cohort is fixed, as the size.
     cohort_first: Option<Number>,
     cohort_size: Option<u64>,
+    /// The public random number of the draw, if its opening names one.
+    beacon: Option<DrawBeaconView>,
     /// The seed of the permutation, as hexadecimal text; null until it is drawn.
     seed: Option<String>,
+}
+
+/// The round of drand's quicknet that a draw uses.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DrawBeacon")]
+struct DrawBeaconView {
+    round: u64,
+    /// When drand publishes the round.
+    #[schemars(extend("format" = "date-time"))]
+    published_at: String,
+    /// The signature of the round, as hexadecimal text; null until it is known.
+    signature: Option<String>,
 }
 
 /// Whether the order of a cohort is drawn.
@@ -65,13 +82,18 @@ enum DrawState {
 
 impl DrawView {
     fn new(draw: &Draw) -> Self {
-        let drawn = draw.cohort.zip(draw.drawn);
+        let beacon = draw.beacon.map(|beacon| DrawBeaconView {
+            round: beacon.round,
+            published_at: rfc3339(round_published_at(beacon.round)),
+            signature: beacon.signature.map(hex::encode),
+        });
         Self {
-            state: if drawn.is_some() { DrawState::Drawn } else { DrawState::Committed },
+            state: if draw.drawn.is_some() { DrawState::Drawn } else { DrawState::Committed },
             commitment: hex::encode(commitment(&draw.reveal.0)),
-            cohort_first: drawn.map(|(cohort, _)| cohort.first),
-            cohort_size: drawn.map(|(cohort, _)| cohort.size),
-            seed: drawn.map(|(_, drawn)| hex::encode(drawn.seed)),
+            cohort_first: draw.cohort.map(|cohort| cohort.first),
+            cohort_size: draw.cohort.map(|cohort| cohort.size),
+            beacon,
+            seed: draw.drawn.map(|drawn| hex::encode(drawn.seed)),
         }
     }
 }

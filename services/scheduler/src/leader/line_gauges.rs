@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use ::metrics::gauge;
-use daegi_domain::ItemId;
+use daegi_domain::{ItemId, Millis};
 use daegi_store::{Result, SharedStore};
 
 use crate::{TickReport, metrics};
@@ -23,10 +23,13 @@ impl LineGauges {
 
     /// Sets the gauges after a tick. If the store is unavailable, the gauges of waiting tickets, entries
     /// and outbox keep their values; the tick logs the outage.
-    pub(super) async fn update(&mut self, report: &TickReport) {
+    pub(super) async fn update(&mut self, report: &TickReport, now: Millis) {
         gauge!(metrics::ACTIVE_LINES).set(report.lines.len() as f64);
         gauge!(metrics::RECOVERING_LINES).set(report.recovering);
         gauge!(metrics::HELD_LINES).set(report.outbox_full);
+        let published = report.beacon_overdue.iter().map(|beacon| beacon.published_at).min();
+        let overdue_ms = published.map_or(0, |published| now.saturating_sub(published));
+        gauge!(metrics::BEACON_OVERDUE).set(overdue_ms as f64 / 1000.0);
         if let Err(error) = self.try_update(report).await {
             tracing::debug!(%error, "line gauges not updated");
         }
@@ -37,6 +40,7 @@ impl LineGauges {
         self.published.drain().for_each(|item| clear_line(&item));
         gauge!(metrics::RECOVERING_LINES).set(0);
         gauge!(metrics::HELD_LINES).set(0);
+        gauge!(metrics::BEACON_OVERDUE).set(0);
         gauge!(metrics::ACTIVE_LINES).set(0);
         gauge!(metrics::OUTBOX).set(0);
     }

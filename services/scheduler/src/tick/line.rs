@@ -1,12 +1,17 @@
 //! The round of one item: expire and sweep each lane, and admit from all of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::line_rules::{line_state, quota};
-use daegi_domain::{Item, ItemId, Lane, LineState, Millis, Number, Phase, Settings, TicketKeys};
+use daegi_domain::{
+    Item, ItemId, Lane, LineState, Millis, Number, Phase, Settings, TicketKeys, round_published_at,
+};
 use daegi_store::{CHECKPOINT_INTERVAL_MS, Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
+
+use crate::Beacons;
 
 /// Maximum number of chunks of a line that one tick sweeps if the last one holds no absent users. It
 /// is low, so that the sweep of a long line is spread over many ticks.
@@ -33,6 +38,8 @@ pub(super) struct LineRound {
     pub(super) outbox_max: u64,
     /// Signs the tokens of a cohort, whose hashes are part of a draw.
     pub(super) ticket_keys: Option<TicketKeys>,
+    /// Fetches the signatures of beacons.
+    pub(super) beacons: Option<Arc<Beacons>>,
     pub(super) settings: Settings,
     pub(super) now: Millis,
     pub(super) sweep_from: SweepCursors,
@@ -52,6 +59,8 @@ pub(super) struct LineRoundReport {
     pub(super) sweep_from: SweepCursors,
     /// Why admission failed; the rest of the round was done.
     pub(super) failure: Option<Error>,
+    /// The round for which the line waits, and when it is published.
+    pub(super) awaited_round: Option<(u64, Millis)>,
 }
 
 impl LineRoundReport {
@@ -65,6 +74,7 @@ impl LineRoundReport {
             state: None,
             sweep_from,
             failure: None,
+            awaited_round: None,
         }
     }
 }
@@ -90,6 +100,10 @@ impl LineRound {
         if item.as_ref().is_some_and(|item| is_checkpoint_due(item, self.now)) {
             self.store.checkpoint_control(self.epoch, id, self.now).await?;
         }
+        report.awaited_round = item
+            .as_ref()
+            .and_then(|item| item.awaited_round(self.now))
+            .map(|round| (round, round_published_at(round)));
         report.state = item
             .as_ref()
             .map(|item| line_state(item, front_is_above_base, &self.settings, self.now));

@@ -3,8 +3,11 @@
 use std::time::Instant;
 
 use daegi_domain::draw::{RootBuilder, draw_seed, leaf};
-use daegi_domain::{CohortRange, Drawn, Item, Number, Order, Reveal, Ticket, TicketKeys};
-use daegi_store::{LEAVES_PER_CALL, Result};
+use daegi_domain::{
+    CohortRange, Draw, DrawBeacon, Drawn, Item, Number, Order, Ticket, TicketKeys, beacon_of,
+    round_published_at,
+};
+use daegi_store::{BeaconOutcome, LEAVES_PER_CALL, Result};
 
 use super::line::LineRound;
 
@@ -41,7 +44,8 @@ impl LineRound {
                     return Ok(());
                 };
                 cohort_size = Some(cohort.size);
-                Some(self.draw(item, draw.reveal, cohort, keys).await?)
+                let Some(drawn) = self.draw(item, draw, cohort, keys).await? else { return Ok(()) };
+                Some(drawn)
             }
         };
         if self.store.open_line(self.epoch, &item.id, drawn, self.now).await? {
@@ -53,15 +57,74 @@ impl LineRound {
         Ok(())
     }
 
-    /// Draws the order of a cohort: the root of its tokens and the reveal determine the seed. Stores the
-    /// leaves, from which pods compute the proof that a ticket took part.
+    /// Draws the order of a cohort: the root of its tokens, the reveal and the beacon determine the seed. Returns
+    /// `None` while the round of the beacon is not known; the root is fixed before.
     async fn draw(
         &self,
         item: &Item,
-        reveal: Reveal,
+        draw: &Draw,
         cohort: CohortRange,
         keys: &TicketKeys,
-    ) -> Result<Drawn> {
+    ) -> Result<Option<Drawn>> {
+        let (root, beacon) = match draw.beacon {
+            None => (self.store_tree(item, cohort, keys).await?, None),
+            Some(beacon) => {
+                let Some(root) = self.fixed_root(item, draw, cohort, keys).await? else {
+                    return Ok(None);
+                };
+                let Some(signature) = self.signature(item, beacon).await? else { return Ok(None) };
+                (root, Some(beacon_of(&signature)))
+            }
+        };
+        let seed = draw_seed(&item.id, &draw.reveal.0, &root, beacon.as_ref());
+        Ok(Some(Drawn { root, beacon, seed }))
+    }
+
+    /// Returns the root of a cohort that waits for the round of its beacon. It is fixed once: a ticket that ends
+    /// while the round is known must not change the seed.
+    async fn fixed_root(
+        &self,
+        item: &Item,
+        draw: &Draw,
+        cohort: CohortRange,
+        keys: &TicketKeys,
+    ) -> Result<Option<[u8; 32]>> {
+        if draw.root.is_some() {
+            return Ok(draw.root);
+        }
+        let root = self.store_tree(item, cohort, keys).await?;
+        let fixed = self.store.fix_root(self.epoch, &item.id, &root, self.now).await?;
+        if let (Some(root), Some(beacon)) = (fixed, draw.beacon) {
+            let (round, published_at) = (beacon.round, round_published_at(beacon.round));
+            let (size, root) = (cohort.size, hex::encode(root));
+            tracing::info!(item.id = %item.id, cohort.size = size, cohort.root = root, round, "cohort fixed, line waits for its beacon");
+            if published_at <= self.now {
+                let late_ms = self.now - published_at;
+                tracing::warn!(item.id = %item.id, round, late_ms, "cohort fixed after the round of its beacon was published");
+            }
+        }
+        Ok(fixed)
+    }
+
+    /// Returns the signature of the round: the stored one, or the one that a relay has returned, which is stored
+    /// first. An operator may hand it in, too.
+    async fn signature(&self, item: &Item, beacon: DrawBeacon) -> Result<Option<[u8; 48]>> {
+        if beacon.signature.is_some() || round_published_at(beacon.round) > self.now {
+            return Ok(beacon.signature);
+        }
+        let fetched = self.beacons.as_ref().and_then(|beacons| beacons.signature(beacon.round));
+        let Some(signature) = fetched else { return Ok(None) };
+        let stored = self.store.put_beacon(&item.id, beacon.round, &signature, self.now).await?;
+        Ok((stored != BeaconOutcome::NotAwaited).then_some(signature))
+    }
+
+    /// Stores the leaves of a cohort, from which pods compute the proof that a ticket took part. Returns the root.
+    async fn store_tree(
+        &self,
+        item: &Item,
+        cohort: CohortRange,
+        keys: &TicketKeys,
+    ) -> Result<[u8; 32]> {
         let leaves = self.leaves(item, cohort, keys).await?;
         let mut builder = RootBuilder::default();
         leaves.iter().for_each(|leaf| builder.push(leaf));
@@ -70,8 +133,7 @@ impl LineRound {
             let first = page * LEAVES_PER_CALL as u64;
             self.store.put_leaves(&item.id, &root, first, leaves).await?;
         }
-        let seed = draw_seed(&item.id, &reveal.0, &root, None);
-        Ok(Drawn { root, beacon: None, seed })
+        Ok(root)
     }
 
     /// Returns one leaf per number of the cohort.

@@ -1,14 +1,18 @@
 //! The result of a tick, for logs, metrics and tests.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::time::Duration;
 
 use ::metrics::counter;
-use daegi_domain::{ItemId, LineState, Settings};
+use daegi_domain::{ItemId, LineState, Millis, Settings, rfc3339};
 use daegi_store::{Error, Result};
 
 use super::line::LineRoundReport;
 use crate::metrics;
+
+/// How long after its publication a round is overdue: relays have it within about a second, and ticks take time.
+const OVERDUE_AFTER_MS: Millis = 5_000;
 
 /// What one tick did.
 #[derive(Debug, Clone)]
@@ -31,12 +35,38 @@ pub struct TickReport {
     pub abandoned: u32,
     /// Lines that admit no ticket because the outbox is full.
     pub outbox_full: u32,
+    /// Lines that wait for the round of their beacon although it is published.
+    pub beacon_overdue: Vec<OverdueBeacon>,
     /// Reserved lines that were removed.
     pub purged: u32,
     /// Lines whose stored data is unreadable.
     pub skipped: u32,
     /// Why lines were skipped: a server of the store is unavailable.
     pub unavailable: Option<Error>,
+}
+
+/// A line that waits for the round of its beacon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverdueBeacon {
+    /// The item of the line.
+    pub item: ItemId,
+    /// The round.
+    pub round: u64,
+    /// When drand published it.
+    pub published_at: Millis,
+}
+
+/// The text for the log, the same in each tick.
+impl fmt::Display for OverdueBeacon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (item, round) = (&self.item, self.round);
+        let published = rfc3339(self.published_at);
+        write!(
+            f,
+            "the line of {item} waits for round {round} of drand, published at {published}: check \
+             --drand-urls (DAEGI_DRAND_URLS), or hand its signature in with PUT …/opening/beacon"
+        )
+    }
 }
 
 impl TickReport {
@@ -51,6 +81,7 @@ impl TickReport {
             expired: 0,
             abandoned: 0,
             outbox_full: 0,
+            beacon_overdue: Vec::new(),
             purged: 0,
             skipped: 0,
             unavailable: None,
@@ -63,7 +94,13 @@ impl TickReport {
         Duration::from_millis(self.settings.tick_ms.into())
     }
 
-    pub(super) fn add(&mut self, id: ItemId, round: &LineRoundReport) {
+    pub(super) fn add(&mut self, id: ItemId, round: &LineRoundReport, now: Millis) {
+        if let Some((number, published_at)) = round.awaited_round
+            && now.saturating_sub(published_at) >= OVERDUE_AFTER_MS
+        {
+            let overdue = OverdueBeacon { item: id.clone(), round: number, published_at };
+            self.beacon_overdue.push(overdue);
+        }
         self.recovering += u32::from(round.state == Some(LineState::Recovering));
         if round.state == Some(LineState::Open) {
             self.open.insert(id.clone());

@@ -1,6 +1,7 @@
 //! Every admin call, with valid and invalid input.
 
 mod access;
+mod beacon;
 mod console;
 mod harness;
 mod invitations;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use daegi_domain::{
-    Item, ItemChange, ItemId, ItemName, Lane, LivenessPage, Number, Policy, Settings, Ticket,
-    TicketEvent, TicketKeys, UserId,
+    Item, ItemChange, ItemId, ItemName, Lane, LivenessPage, Millis, Number, Policy, Settings,
+    Ticket, TicketEvent, TicketKeys, UserId,
 };
 use daegi_runtime::Clock;
-use daegi_scheduler::{TickReport, Ticker};
+use daegi_scheduler::{Beacons, TickReport, Ticker};
 use daegi_store::{
     JoinOutcome, LineCounts, LiveState, MemoryStore, PutOutcome, SharedStore, Store, TicketState,
 };
@@ -48,6 +48,16 @@ pub(crate) fn policy(json: &str) -> Policy {
 }
 
 pub(crate) async fn put(store: &dyn Store, id: &str, stock: u32, policy: Option<Policy>) -> Item {
+    put_at(store, id, stock, policy, START).await
+}
+
+async fn put_at(
+    store: &dyn Store,
+    id: &str,
+    stock: u32,
+    policy: Option<Policy>,
+    now: Millis,
+) -> Item {
     let change = ItemChange {
         id: item(id),
         name: ItemName::parse("A concert").unwrap(),
@@ -56,7 +66,7 @@ pub(crate) async fn put(store: &dyn Store, id: &str, stock: u32, policy: Option<
         version: None,
         policy,
     };
-    match store.put_item(&change, START).await.unwrap() {
+    match store.put_item(&change, now).await.unwrap() {
         PutOutcome::Created(item) | PutOutcome::Updated(item) => item,
         PutOutcome::Stale => panic!("an operator's change is never stale"),
     }
@@ -66,6 +76,11 @@ impl SchedulerHarness {
     /// A scheduler whose leader is in its first term.
     pub(crate) async fn open(quota: u32) -> Self {
         Self::with_outbox(quota, OUTBOX_MAX).await
+    }
+
+    /// A scheduler whose clock begins at another time.
+    pub(crate) async fn open_at(quota: u32, start: Millis) -> Self {
+        Self { clock: Clock::manual(start), ..Self::open(quota).await }
     }
 
     pub(crate) async fn with_outbox(quota: u32, outbox_max: u64) -> Self {
@@ -83,8 +98,13 @@ impl SchedulerHarness {
         Self { ticker: self.ticker.with_ticket_keys(keys.clone()), ..self }
     }
 
+    /// Sets where the signatures of beacons come from.
+    pub(crate) fn with_beacons(self, beacons: Arc<Beacons>) -> Self {
+        Self { ticker: self.ticker.with_beacons(beacons), ..self }
+    }
+
     pub(crate) async fn put(&self, id: &str, stock: u32, rules: &str) -> Item {
-        put(&*self.store, id, stock, Some(policy(rules))).await
+        put_at(&*self.store, id, stock, Some(policy(rules)), self.clock.now_ms()).await
     }
 
     pub(crate) async fn join(&self, id: &str, users: &[&str]) -> Vec<Number> {

@@ -10,6 +10,7 @@ use daegi_scheduler::{DiscardSink, LeaderLoop, Leadership, SchedulerDeps};
 use daegi_store::{Epoch, SharedStore};
 use daegi_testkit::eventually;
 
+use crate::beacon;
 use crate::harness::{self, OUTBOX_MAX, item, user};
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +35,7 @@ impl Replica {
             lease: Duration::from_millis(600),
             outbox_max: OUTBOX_MAX,
             ticket_keys: TicketKeys::generate(),
+            beacons: beacon::from_relays(&[]),
             sink: Arc::new(DiscardSink),
             tracer: Tracer::default(),
         };

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 mod admin;
+mod beacon;
 mod harness;
 mod leader;
 mod openings;

@@ -16,7 +16,7 @@ use crate::harness::{OUTBOX_MAX, START, SchedulerHarness, item, policy, user};
 const REVEAL: Reveal = Reveal([7; 32]);
 
 /// Plans an opening; times are RFC 3339 text.
-async fn plan(harness: &SchedulerHarness, opening: &str) -> PolicyUpdateOutcome {
+pub(crate) async fn plan(harness: &SchedulerHarness, opening: &str) -> PolicyUpdateOutcome {
     let policy = Policy { ..policy(&format!(r#"{{"opening":{opening}}}"#)) };
     let reveal = opening.contains("draw").then_some(REVEAL);
     let change = PolicyChange { policy, opening: OpeningChange::Replaced, reveal };
@@ -39,13 +39,13 @@ async fn planned(quota: u32, order: &str) -> (SchedulerHarness, TicketKeys) {
     (harness, keys)
 }
 
-async fn state(harness: &SchedulerHarness) -> LineState {
+pub(crate) async fn state(harness: &SchedulerHarness) -> LineState {
     let stored = harness.store.item(&item("concert")).await.unwrap().unwrap();
     let settings: Settings = harness.store.settings().await.unwrap();
     line_rules::line_state(&stored, true, &settings, harness.clock.now_ms())
 }
 
-async fn line_events(store: &dyn Store) -> Vec<LineEvent> {
+pub(crate) async fn line_events(store: &dyn Store) -> Vec<LineEvent> {
     let mut events = Vec::new();
     for partition in 0..store.partitions() {
         let batches = store.outbox_read(partition, None, u32::MAX).await.unwrap();
@@ -54,7 +54,7 @@ async fn line_events(store: &dyn Store) -> Vec<LineEvent> {
     events
 }
 
-fn draw_of(events: &[LineEvent]) -> Draw {
+pub(crate) fn draw_of(events: &[LineEvent]) -> Draw {
     match events {
         [LineEvent::Opened { draw: Some(draw), .. }] => draw.clone(),
         other => panic!("one drawn opening expected: {other:?}"),

@@ -11,7 +11,8 @@ import { Figure } from "../components/summary.js";
 import { clock as clockTime, count, countdown, people, timeOf, zoneOf } from "../format.js";
 import { t } from "../i18n.js";
 import { publicOrigin } from "../public-address.js";
-import { changesOf, errorsOf, fieldIn, fieldsOf, openingOf, type OpeningErrors, type OpeningFields, planText, type Stage, stageOf } from "../opening.js";
+import { changesOf, errorsOf, fieldIn, fieldsOf, isDrawing, openingOf, type OpeningErrors, type OpeningFields, planText, roundText, type Stage, stageOf } from "../opening.js";
+import { AwaitedBeacon } from "./beacon.js";
 import type { PageProps } from "./page.js";
 
 interface CardProps extends PageProps {
@@ -28,6 +29,7 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
   const clock = useServerClock(at);
   const now = Date.parse(at);
   const stage = stageOf(item, now);
+  const drawing = isDrawing(item);
   const draft = useDraft<OpeningFields>();
   const [editing, setEditing] = useState(false);
   const [asking, setAsking] = useState<"open" | "remove" | null>(null);
@@ -58,7 +60,7 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
     <section class="card opening" aria-labelledby="opening">
       <div class="head">
         <h2 id="opening">{t("opening")}</h2>
-        {(stage === "scheduled" || stage === "lobby") && (
+        {(stage === "scheduled" || stage === "lobby") && !drawing && (
           <button type="button" class="ready" onClick={() => setAsking("open")}>
             {t("openNow")}
           </button>
@@ -76,8 +78,9 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
         {opening ? stageText(stage, opening, now) : t("openingNone")}
         {!opening && !isEmpty && ` ${t("openingNeedsEmpty", { who: people(waiting) })}`}
       </p>
+      {drawing && item.draw?.beacon && <AwaitedBeacon item={item} beacon={item.draw.beacon} clock={clock} act={act} api={api} />}
       {opening && <Facts stage={stage} item={item} opening={opening} waiting={waiting} clock={clock} />}
-      {item.draw && <DrawRecord id={item.itemId} draw={item.draw} />}
+      {item.draw && <DrawRecord id={item.itemId} draw={item.draw} now={now} />}
       {isShown && (
         <OpeningForm
           opening={opening}
@@ -95,6 +98,7 @@ export function OpeningCard({ line, act, watch: { api } }: CardProps) {
       {asking === "open" && opening && (
         <Ask title={t("openNowAsk")} yes={t("openNowYes")} close={() => setAsking(null)} run={openNow}>
           {stage === "lobby" ? t(`openNowText${opening.order}`, { who: people(waiting) }) : t("openNowTextEmpty")}
+          {opening.beacon && ` ${t("openNowBeacon")}`}
         </Ask>
       )}
       {asking === "remove" && (
@@ -140,7 +144,7 @@ function Facts({ stage, item, opening, waiting, clock }: FactsProps) {
         </Figure>
       )}
       {stage === "scheduled" && lobbyAt && <Countdown name="lobbyIn" to={lobbyAt} clock={clock} />}
-      {isAhead && opensAt && <Countdown name="opensIn" to={opensAt} clock={clock} />}
+      {isAhead && opensAt && !isDrawing(item) && <Countdown name="opensIn" to={opensAt} clock={clock} />}
       {isAhead && !opensAt && (
         <Figure name={t("opensIn")}>
           <span class="name">{t("opensByHand")}</span>
@@ -168,7 +172,7 @@ function Countdown({ name, to, clock }: { name: "lobbyIn" | "opensIn" | "closesI
   );
 }
 
-function DrawRecord({ id, draw }: { id: string; draw: Draw }) {
+function DrawRecord({ id, draw, now }: { id: string; draw: Draw; now: number }) {
   const origin = publicOrigin(location);
   const path = drawPath(id);
   return (
@@ -180,6 +184,15 @@ function DrawRecord({ id, draw }: { id: string; draw: Draw }) {
           <small>{t(draw.state === "DRAWN" ? "drawnHint" : "commitmentHint")}</small>
         </dd>
       </div>
+      {draw.beacon && (
+        <div>
+          <dt>{t("beaconTerm")}</dt>
+          <dd>
+            <span id="beacon">{t("beaconRound", { round: String(draw.beacon.round), at: timeOf(draw.beacon.publishedAt, now) })}</span>
+            <small>{t("beaconTermHint")}</small>
+          </dd>
+        </div>
+      )}
       <div>
         <dt>{t("drawRecord")}</dt>
         <dd>
@@ -284,20 +297,35 @@ function OpeningForm({ opening, stage, isEmpty, clock, draft: { typed, changed, 
         )}
       </fieldset>
       {shown.order === "draw" && (
-        <details class="wide" open={shown.beacon !== "" || Boolean(errors.beacon)}>
+        <details class="wide" open={shown.usesBeacon || Boolean(errors.beacon)}>
           <summary>{t("advanced")}</summary>
-          <Field id={`${id}-beacon`} label="beacon" hint={t("beaconHint")} error={errors.beacon}>
-            {(described) => (
-              <input
-                id={`${id}-beacon`}
-                inputMode="numeric"
-                value={shown.beacon}
-                disabled={isFinal("beacon")}
-                {...described}
-                onInput={(event) => set({ beacon: event.currentTarget.value.trim() })}
-              />
-            )}
-          </Field>
+          <label class="choice">
+            <input
+              id={`${id}-usesBeacon`}
+              type="checkbox"
+              checked={shown.usesBeacon}
+              disabled={isFinal("usesBeacon")}
+              onChange={(event) => set({ usesBeacon: event.currentTarget.checked })}
+            />
+            <span>
+              <b>{t("usesBeacon")}</b>
+              <small>{t("usesBeaconText")}</small>
+            </span>
+          </label>
+          {shown.usesBeacon && (
+            <Field id={`${id}-beacon`} label="beacon" hint={`${t("beaconHint")} ${roundText(openingOf(shown), clock.now())}`} error={errors.beacon}>
+              {(described) => (
+                <input
+                  id={`${id}-beacon`}
+                  inputMode="numeric"
+                  value={shown.beacon}
+                  disabled={isFinal("beacon")}
+                  {...described}
+                  onInput={(event) => set({ beacon: event.currentTarget.value.trim() })}
+                />
+              )}
+            </Field>
+          )}
         </details>
       )}
       <p class="wide preview" aria-live="polite">

@@ -30,5 +30,6 @@ pub(in crate::memory) fn freeze_cohort(line: &mut Line, now: Millis) -> Option<C
     }
     line.shared.item.draw.as_mut()?.cohort = Some(cohort);
     line.bump_control(now);
+    line.bump_revision(now);
     Some(cohort)
 }

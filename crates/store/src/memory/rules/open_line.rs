@@ -1,11 +1,11 @@
 use daegi_domain::draw::Cohort;
-use daegi_domain::{Departed, Drawn, LineEvent, Millis, Rank, Reclaimed};
+use daegi_domain::{Departed, DrawBeacon, Drawn, LineEvent, Millis, Rank, Reclaimed};
 
 use crate::memory::line::Line;
 use crate::memory::outbox::PendingEvents;
 use crate::memory::queues::RankQueue;
 
-/// Opens a line whose opening is due. A draw needs its result.
+/// Opens a line whose opening is due. A draw needs its result; one with a beacon, also its root and the signature.
 pub(in crate::memory) fn open_line(
     line: &mut Line,
     drawn: Option<Drawn>,
@@ -15,11 +15,17 @@ pub(in crate::memory) fn open_line(
     let needs_draw = line.shared.item.draw.is_some();
     let is_frozen = line.shared.item.draw.as_ref().is_some_and(|draw| draw.cohort.is_some());
     let is_decided = !needs_draw || (is_frozen && drawn.is_some());
-    if line.shared.removed || !line.shared.item.is_opening_due(now) || !is_decided {
+    let draw = line.shared.item.draw.as_ref();
+    let lacks_beacon = draw.zip(drawn).is_some_and(|(draw, drawn)| {
+        let waits =
+            |beacon: DrawBeacon| beacon.signature.is_none() || draw.root != Some(drawn.root);
+        draw.beacon.is_some_and(waits)
+    });
+    if line.shared.removed || !line.shared.item.is_opening_due(now) || !is_decided || lacks_beacon {
         return false;
     }
     if let Some(draw) = &mut line.shared.item.draw {
-        draw.drawn = drawn;
+        (draw.drawn, draw.root) = (drawn, drawn.map(|drawn| drawn.root));
     }
     if let Some((cohort, drawn)) = line.shared.item.drawn_cohort() {
         line.draw(Cohort::new(cohort.first, cohort.size, drawn.seed));

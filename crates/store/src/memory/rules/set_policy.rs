@@ -27,8 +27,16 @@ pub(in crate::memory) fn set_policy(
     let line = &mut lines.standard;
     if is_replaced {
         line.clear_opening();
-        let committed = |reveal| Draw { reveal, cohort: None, drawn: None };
-        line.shared.item.draw = change.reveal.map(committed);
+        let draw = change.reveal.zip(change.policy.opening.as_ref());
+        line.shared.item.draw = draw.map(|(reveal, opening)| Draw::new(reveal, opening));
+    } else if let Some((draw, opening)) =
+        line.shared.item.draw.as_mut().zip(change.policy.opening.as_ref())
+    {
+        // The signature of another round is of no use.
+        let beacon = Draw::new(draw.reveal, opening).beacon;
+        if draw.beacon.map(|beacon| beacon.round) != beacon.map(|beacon| beacon.round) {
+            draw.beacon = beacon;
+        }
     }
     line.shared.item.policy = change.policy.clone();
     let closes_at = line.shared.item.policy.opening.as_ref().and_then(|opening| opening.closes_at);

@@ -45,7 +45,7 @@ pub(in crate::redis) fn admission(reply: Value) -> Result<Windowed<AdmitReply>> 
     }
     if matches!(tag, Some(Value::BulkString(tag)) if tag == b"ranks") {
         let (_, first, size, served_ranks, seed): (String, u64, u64, u64, String) = decode(reply)?;
-        let cohort = Cohort::new(Number(first), size, item_hash::bytes_32(&seed)?);
+        let cohort = Cohort::new(Number(first), size, item_hash::bytes(&seed)?);
         return Ok(Windowed::Done(AdmitReply::OtherRanks { cohort, served_ranks }));
     }
     Ok(match windowed(reply)? {

@@ -1,6 +1,6 @@
 use daegi_domain::{
-    CohortRange, Draw, Drawn, EndReason, Lane, LaneName, LineEvent, Millis, Number, Reveal,
-    TicketEvent, UserId,
+    CohortRange, Draw, DrawBeacon, Drawn, EndReason, Lane, LaneName, LineEvent, Millis, Number,
+    Reveal, TicketEvent, UserId,
 };
 
 use super::item_id;
@@ -46,18 +46,29 @@ fn lane(fields: &Hash) -> Result<(Lane, Option<LaneName>)> {
     Ok((lane, fields.get("kn").and_then(|name| LaneName::parse(name).ok())))
 }
 
-/// Reads the event of a line, and the words of its draw: reveal, first, size, root, seed, beacon.
+/// Reads the event of a line, and the words of its draw: reveal, first, size, root, seed, beacon; with a beacon,
+/// also its round and signature.
 fn line_event(kind: &str, draw: &str, at: Millis) -> Result<LineEvent> {
     let corrupt = || Error::corrupt("an outbox batch with an unreadable event of a line");
     match (kind, &draw.split(' ').collect::<Vec<_>>()[..]) {
         ("closed", _) => Ok(LineEvent::Closed { at }),
         ("opened", [""]) => Ok(LineEvent::Opened { at, draw: None }),
-        ("opened", [reveal, first, size, root, seed, beacon]) => {
+        ("opened", [reveal, first, size, root, seed, beacon, round @ ..]) => {
             let number = |text: &str| text.parse().map_err(|_| corrupt());
-            let beacon = (!beacon.is_empty()).then(|| item_hash::bytes_32(beacon)).transpose()?;
-            let (root, seed) = (item_hash::bytes_32(root)?, item_hash::bytes_32(seed)?);
+            let beacon = (!beacon.is_empty()).then(|| item_hash::bytes(beacon)).transpose()?;
+            let (root, seed) = (item_hash::bytes(root)?, item_hash::bytes(seed)?);
+            let round = match round {
+                [] => None,
+                [round, signature] => {
+                    let signature = Some(item_hash::bytes(signature)?);
+                    Some(DrawBeacon { round: number(round)?, signature })
+                }
+                _ => return Err(corrupt()),
+            };
             let draw = Draw {
-                reveal: Reveal(item_hash::bytes_32(reveal)?),
+                reveal: Reveal(item_hash::bytes(reveal)?),
+                root: Some(root),
+                beacon: round,
                 cohort: Some(CohortRange { first: Number(number(first)?), size: number(size)? }),
                 drawn: Some(Drawn { root, beacon, seed }),
             };

@@ -25,4 +25,6 @@ if size > 0 and first <= state.base and state.base < tail then
 end
 redis.call('HSET', LINE, 'cohortFirst', format_number(first), 'cohortSize', format_number(size))
 bump_control(ITEM, item.id, now)
+-- A concurrent change of the opening must not overlook that the draw has begun.
+bump_revision(format_number(now))
 return {first, size}

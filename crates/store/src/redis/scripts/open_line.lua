@@ -1,16 +1,21 @@
--- Open a line whose opening is due. A draw needs a fixed cohort and its result.
+-- Open a line whose opening is due. A draw needs a fixed cohort and its result; one with a beacon, also the fixed
+-- root and the signature of the round.
 -- KEYS: line
 -- ARGV: epoch · now (int, ms) · root · beacon · seed (hex; '' without a result, beacon '' if there is none)
 -- Reply: 1 if this call opened the line, 0 otherwise
 -- Atomic: state, seed and event are written together and once; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
 local item = item_fields('id', 'removed', 'opening', 'opensAt', 'lobbyAt', 'closesAt', 'openedAt', 'reveal',
-  'cohortFirst', 'cohortSize')
+  'cohortFirst', 'cohortSize', 'drawRoot', 'beaconRound', 'beaconSignature')
 if item.removed ~= '0' or not is_opening_due(item, now) then return 0 end
 local draw = ''
 if item.reveal ~= '' then
   if item.cohortSize == '' or seed == '' then return 0 end
   draw = table.concat({item.reveal, item.cohortFirst, item.cohortSize, root, seed, beacon}, ' ')
+  if (item.beaconRound or '') ~= '' then
+    if item.drawRoot ~= root or (item.beaconSignature or '') == '' then return 0 end
+    draw = table.concat({draw, item.beaconRound, item.beaconSignature}, ' ')
+  end
 end
 allow_oom(ITEM)
 redis.call('HSET', ITEM, 'openedAt', format_number(now))

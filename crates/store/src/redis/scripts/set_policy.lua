@@ -30,7 +30,10 @@ for lane, name in ipairs(old_names) do
   end
 end
 allow_oom(ITEM)
+local old_round = redis.call('HGET', ITEM, 'beaconRound') or ''
 redis.call('HSET', ITEM, unpack(ARGV, FIELDS))
+-- The signature of another round is of no use.
+if redis.call('HGET', ITEM, 'beaconRound') ~= old_round then redis.call('HSET', ITEM, 'beaconSignature', '') end
 local item = item_fields('id', 'opening', 'closesAt', 'openedAt', 'closedAt')
 -- A line that has closed opens again with another closing time.
 if item.closedAt ~= item.closesAt and (item.closedAt or '') ~= '' then

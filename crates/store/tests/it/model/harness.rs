@@ -3,9 +3,10 @@ use std::fmt::Debug;
 
 use daegi_domain::draw::draw_seed;
 use daegi_domain::{
-    Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName, ItemUpdate,
-    ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number, Opening,
-    OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Ticket, TicketEvent, UserId,
+    Beacon, BeaconKind, Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName,
+    ItemUpdate, ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number,
+    Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Ticket, TicketEvent,
+    UserId,
 };
 use daegi_store::{
     AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor, ControlStore, EntryProof, Epoch, Expiry,
@@ -227,8 +228,10 @@ impl<'a> ModelHarness<'a> {
                 both!(self, store => store.copy_settings())
             }
             Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
-            Op::Open { item, stops_half_way, stale } => {
-                self.open(*item, *stops_half_way, *stale).await
+            Op::Open { item, steps, stale } => self.open(*item, *steps, *stale).await,
+            Op::Beacon { item, round, signature } => {
+                let (id, signature) = (&self.items[*item], [*signature; 48]);
+                both!(self, store => store.put_beacon(id, *round, &signature, self.now)).map(drop)
             }
             Op::Close { item, stale } => {
                 let (id, epoch) = (&self.items[*item], self.term(*stale));
@@ -468,6 +471,7 @@ impl<'a> ModelHarness<'a> {
             lobby_at: at(plan.lobby_in),
             closes_at: at(plan.closes_in),
             order: if plan.draw { Order::Draw } else { Order::Arrival },
+            beacon: plan.beacon.map(|round| Beacon { kind: BeaconKind::Drand, round: Some(round) }),
         };
         let change = match current.policy.opening.clone().filter(|_| !plan.replaces) {
             Some(old) => PolicyChange::from(Policy {
@@ -486,24 +490,33 @@ impl<'a> ModelHarness<'a> {
         both!(self, store => store.set_policy(id, &change, current.revision, now)).map(drop)
     }
 
-    /// Opens a line like a leader, which may die after it has fixed the cohort.
+    /// Opens a line like a leader, which may die after it has fixed the cohort, or its root. A leader does not
+    /// open a line whose beacon is not known, or with another root than the fixed one; here it tries to.
     async fn open(
         &self,
         item: usize,
-        stops_half_way: bool,
+        steps: usize,
         stale: bool,
     ) -> std::result::Result<(), Violation> {
         let (id, epoch, now) = (&self.items[item], self.term(stale), self.now);
         let frozen = both!(self, store => store.freeze_cohort(epoch, id, now));
         let cohort = unless_refused(frozen)?.flatten();
-        if stops_half_way {
+        if steps == 1 {
             return Ok(());
         }
         let mut drawn = None;
         if let Some(cohort) = cohort {
             both!(self, store => store.waiting_from(id, cohort.first, 50))?;
             let leaf = [cohort.size as u8; 32];
-            let (root, seed) = (leaf, draw_seed(id, &leaf, &leaf, None));
+            // Another leader may have seen other tickets: the first root stays.
+            let root = [now as u8; 32];
+            let fixed = unless_refused(both!(self, store => store.fix_root(epoch, id, &root, now)));
+            if steps == 2 {
+                return fixed.map(drop);
+            }
+            let fixed = fixed?.flatten().filter(|_| steps == 3);
+            let root = fixed.unwrap_or([!now as u8; 32]);
+            let seed = draw_seed(id, &leaf, &root, None);
             both!(self, store => store.put_leaves(id, &root, 0, &[leaf; 1_500]))?;
             both!(self, store => store.leaves(id, &root, 1_024))?;
             drawn = Some(Drawn { root, beacon: (cohort.size % 2 == 1).then_some(leaf), seed });

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) lobby_in: Option<i64>,
     pub(crate) closes_in: Option<i64>,
     pub(crate) draw: bool,
+    /// The round of the beacon of a draw.
+    pub(crate) beacon: Option<u64>,
     /// Whether the opening ends instead.
     pub(crate) removed: bool,
     /// Whether it replaces an opening, or changes the times of one.
@@ -144,8 +146,13 @@ pub(crate) enum Op {
     },
     Open {
         item: usize,
-        stops_half_way: bool,
+        steps: usize,
         stale: bool,
+    },
+    Beacon {
+        item: usize,
+        round: u64,
+        signature: u8,
     },
     Close {
         item: usize,
@@ -193,6 +200,9 @@ const ITEMS: usize = 3;
 
 /// The expiry of invitations, in Unix milliseconds: after every history.
 const LATE: u64 = 1_900_000_000_000;
+
+/// The rounds of beacons: so few that a signature often belongs to the round of a draw.
+const ROUNDS: std::ops::Range<u64> = 1..3;
 
 /// How many users the joins of single users choose from: so few that they often join again.
 pub(crate) const FEW_USERS: usize = 9;
@@ -280,12 +290,14 @@ fn plan() -> impl Strategy<Value = Plan> {
     let lobby_in = prop::option::weighted(0.3, -100..1_000i64);
     let closes_in = prop::option::weighted(0.2, 0..400_000i64);
     let flags = (prop::bool::weighted(0.7), prop::bool::weighted(0.1), prop::bool::weighted(0.8));
-    (opens_in, lobby_in, closes_in, flags).prop_map(
-        |(opens_in, lobby_in, closes_in, (draw, removed, replaces))| Plan {
+    let beacon = prop::option::weighted(0.4, ROUNDS);
+    (opens_in, lobby_in, closes_in, flags, beacon).prop_map(
+        |(opens_in, lobby_in, closes_in, (draw, removed, replaces), beacon)| Plan {
             opens_in,
             lobby_in,
             closes_in,
             draw,
+            beacon,
             removed,
             replaces,
         },
@@ -441,8 +453,10 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
         4 => (item(), plan()).prop_map(|(item, plan)| Op::Plan { item, plan }),
-        6 => (item(), prop::bool::weighted(0.2), stale())
-            .prop_map(|(item, stops_half_way, stale)| Op::Open { item, stops_half_way, stale }),
+        6 => (item(), prop_oneof![6 => Just(3usize), 1 => Just(4), 2 => 1..3usize], stale())
+            .prop_map(|(item, steps, stale)| Op::Open { item, steps, stale }),
+        4 => (item(), ROUNDS, 0..2u8)
+            .prop_map(|(item, round, signature)| Op::Beacon { item, round, signature }),
         2 => (item(), stale()).prop_map(|(item, stale)| Op::Close { item, stale }),
         1 => any::<u32>().prop_map(|entry| Op::AppendAudit { entry }),
         2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),

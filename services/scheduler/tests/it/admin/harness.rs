@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
+use daegi_domain::Millis;
 use daegi_runtime::http::HttpService;
 use daegi_runtime::{AdminToken, Clock};
 use daegi_scheduler::{AdminState, Leadership, LineMonitor};
@@ -42,7 +43,12 @@ impl AdminHarness {
     }
 
     pub(super) fn with_store(store: SharedStore) -> Self {
-        let (clock, leadership) = (Clock::manual(START), Arc::new(Leadership::new()));
+        Self::at(store, START)
+    }
+
+    /// An admin API whose clock begins at another time.
+    pub(super) fn at(store: SharedStore, start: Millis) -> Self {
+        let (clock, leadership) = (Clock::manual(start), Arc::new(Leadership::new()));
         let monitor =
             LineMonitor::new(store.clone(), clock.clone(), leadership.clone(), Arc::default());
         let monitor = Arc::new(monitor);

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::beacon;
 use super::harness::{AdminHarness, TOKEN};
+use crate::beacon::{ROUND, SIGNATURE, opens_at};
 
 /// A valid body of each call; null if it has none.
 fn body_of(path: &str, method: &str) -> Value {
@@ -14,6 +16,7 @@ fn body_of(path: &str, method: &str) -> Value {
         ("manually", _) | ("{itemId}", "put") => update,
         ("policy", _) => json!({"maxActive": 3}),
         ("invitations", _) => json!({"lane": "members", "expiresAt": "2023-12-01T20:00:00Z"}),
+        ("beacon", _) => json!({"round": ROUND, "signature": SIGNATURE}),
         _ => Value::Null,
     }
 }
@@ -104,13 +107,18 @@ async fn every_documented_call_exists_and_returns_the_documented_fields() {
         for (method, call) in
             methods.as_object().unwrap().iter().filter(|(name, _)| *name != "parameters")
         {
-            let admin = AdminHarness::open().await;
-            let rules = match path.rsplit('/').next().unwrap() {
-                "open" => r#"{"opening":{"opensAt":"2023-12-01T20:00:00Z"}}"#,
-                "invitations" => r#"{"lanes":[{"name":"members","weight":30}]}"#,
-                _ => "{}",
+            let call_name = path.rsplit('/').next().unwrap();
+            let admin = match call_name {
+                "beacon" => beacon::admin().await,
+                _ => AdminHarness::open().await,
             };
-            admin.ok(200, "PATCH", "/waiting-item/concert/policy", rules).await;
+            let rules = match call_name {
+                "open" => r#"{"opening":{"opensAt":"2023-12-01T20:00:00Z"}}"#.to_owned(),
+                "invitations" => r#"{"lanes":[{"name":"members","weight":30}]}"#.to_owned(),
+                "beacon" => beacon::opening(opens_at(), beacon::drand(None)),
+                _ => "{}".to_owned(),
+            };
+            admin.ok(200, "PATCH", "/waiting-item/concert/policy", &rules).await;
             let body = body_of(path, method);
             let text = if body.is_null() { String::new() } else { body.to_string() };
             let place = path.replace("{itemId}", "concert");
