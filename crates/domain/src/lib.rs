@@ -11,6 +11,7 @@
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
+//! | [`challenge`] | challenges at the join: proofs of work |
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
@@ -26,6 +27,7 @@
 //! | [`heartbeat`] | heartbeats of processes |
 
 pub mod branding;
+pub mod challenge;
 mod departed;
 pub mod draw;
 pub mod event;
@@ -50,6 +52,7 @@ pub mod topic;
 pub mod trace;
 
 pub use branding::{Branding, BrandingError, Colour};
+pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use departed::Departed;
 pub use draw::{Cohort, DrawRecord};
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
