@@ -90,6 +90,8 @@ pub struct Config {
     pub max_long_polls: usize,
     /// Maximum streams and long polls of one ticket on one api.
     pub max_held_per_ticket: usize,
+    /// Zero bits of a proof of work.
+    pub challenge_bits: u8,
     /// Maximum lines in the memory of one api.
     pub max_cached_lines: usize,
     /// How long a shutdown waits for requests in flight.
@@ -214,6 +216,7 @@ impl Config {
             max_streams: options.max_streams as usize,
             max_long_polls: options.max_long_polls as usize,
             max_held_per_ticket: options.max_held_per_ticket as usize,
+            challenge_bits: options.challenge_bits,
             max_cached_lines: options.max_cached_lines as usize,
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,

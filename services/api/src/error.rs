@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
-use daegi_domain::{IdError, Millis, TokenError, rfc3339};
-use daegi_runtime::problem::PlannedOpening;
+use daegi_domain::{ChallengeError, IdError, Millis, TokenError, rfc3339};
+use daegi_runtime::problem::{PlannedOpening, PresentedChallenge};
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
 use metrics::counter;
@@ -88,6 +88,14 @@ pub enum Error {
     /// As many users as the invitation code allows have joined with it.
     #[error("the invitation code is used up")]
     InvitationUsed,
+    /// The join needs a solved challenge.
+    #[error("{}", refused.as_ref().map_or("this line takes new users who solve the challenge".to_owned(), ToString::to_string))]
+    ChallengeRequired {
+        /// Why the sent solution was refused, if there was one.
+        refused: Option<ChallengeError>,
+        /// A new challenge.
+        challenge: Box<PresentedChallenge>,
+    },
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
@@ -142,6 +150,7 @@ impl Error {
             Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
             Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
+            Self::ChallengeRequired { .. } => Code::ChallengeRequired,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded | Self::LeftTooOften { .. } => Code::RateLimited,
@@ -212,6 +221,9 @@ impl From<Error> for Problem {
         if let Error::LeftTooOften { wait_ms } = error {
             let seconds = u32::try_from(wait_ms.div_ceil(1000)).unwrap_or(u32::MAX);
             return problem.retry_after(seconds);
+        }
+        if let Error::ChallengeRequired { challenge, .. } = error {
+            return Self { challenge: Some(challenge), ..problem };
         }
         if let Error::NotOpenYet { opens_at, lobby_at, wait_ms } = error {
             let seconds = wait_ms.div_ceil(1000).clamp(1, MAX_OPENING_WAIT_MS / 1000);
