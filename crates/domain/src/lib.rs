@@ -11,6 +11,7 @@
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
+//! | [`challenge`] | challenges at the join: proofs of work |
 //! | [`control`] | the settings of an item as Kafka keeps them |
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
@@ -27,6 +28,7 @@
 //! | [`heartbeat`] | heartbeats of processes |
 
 pub mod branding;
+pub mod challenge;
 pub mod control;
 mod departed;
 pub mod draw;
@@ -52,6 +54,7 @@ pub mod topic;
 pub mod trace;
 
 pub use branding::{Branding, BrandingError, Colour};
+pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use control::{ItemControl, LineControl, SealedReveal};
 pub use departed::Departed;
 pub use draw::{Cohort, DrawRecord};

@@ -3,7 +3,9 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Branding, BrandingError, LaneError, LanePolicy, Opening, OpeningError, lane};
+use crate::{
+    Branding, BrandingError, ChallengePolicy, LaneError, LanePolicy, Opening, OpeningError, lane,
+};
 
 /// The policy of one line. Missing fields take their defaults; unknown fields are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +42,8 @@ pub struct Policy {
     pub on_rejoin: OnRejoin,
     /// Where passes are checked.
     pub guard: Guard,
+    /// Whether a user without a ticket solves a challenge to join.
+    pub challenge: ChallengePolicy,
     /// Where the waiting page sends an admitted user; `{pass}` and `{token}` are filled in.
     #[schemars(length(max = 2048), extend("pattern" = ENTRY_URL_PATTERN))]
     pub entry_url: Option<String>,
@@ -150,6 +154,7 @@ impl Default for Policy {
             missed_keep_seconds: 300,
             on_rejoin: OnRejoin::Keep,
             guard: Guard::Offline,
+            challenge: ChallengePolicy::Off,
             entry_url: None,
             opening: None,
             lanes: Vec::new(),
@@ -255,6 +260,7 @@ mod tests {
             r#"{"entryUrl":"https://"}"#,
             r#"{"entryUrl":"https://shop.example/{user}"}"#,
             r#"{"mode":"sometimes"}"#,
+            r#"{"challenge":"hard"}"#,
         ] {
             assert!(check(bad).is_err(), "{bad} must be refused");
         }

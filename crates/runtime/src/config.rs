@@ -94,6 +94,8 @@ pub struct Config {
     pub max_long_polls: usize,
     /// Maximum streams and long polls of one ticket on one api.
     pub max_held_per_ticket: usize,
+    /// Zero bits of a proof of work.
+    pub challenge_bits: u8,
     /// Maximum lines in the memory of one api.
     pub max_cached_lines: usize,
     /// Which proxies name the addresses of clients.
@@ -239,6 +241,7 @@ impl Config {
             max_streams: options.max_streams as usize,
             max_long_polls: options.max_long_polls as usize,
             max_held_per_ticket: options.max_held_per_ticket as usize,
+            challenge_bits: options.challenge_bits,
             max_cached_lines: options.max_cached_lines as usize,
             trusted_proxies: TrustedProxies::new(
                 options.trusted_proxies.0,

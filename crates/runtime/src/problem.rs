@@ -36,6 +36,9 @@ pub struct Problem {
     /// With `NOT_OPEN_YET`: when users can join.
     #[serde(flatten)]
     pub opening: Option<Box<PlannedOpening>>,
+    /// With `CHALLENGE_REQUIRED`: what the client solves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub challenge: Option<Box<PresentedChallenge>>,
     /// Seconds after which the client can retry; also sent as `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<u32>,
@@ -51,6 +54,25 @@ pub struct PlannedOpening {
     pub lobby_at: Option<String>,
 }
 
+/// A challenge that a client solves to join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PresentedChallenge {
+    /// Kind of the challenge.
+    pub kind: ChallengeKind,
+    /// The signed text of the challenge: 48 hexadecimal digits.
+    pub challenge: String,
+    /// The zero bits with which the SHA-256 of the challenge and the nonce, as bytes, begins.
+    pub difficulty: u8,
+}
+
+/// The kind of a challenge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ChallengeKind {
+    /// A proof of work.
+    Pow,
+}
+
 impl Problem {
     /// A problem with this code. Codes that are worth retrying get a `Retry-After` of 1 s.
     #[must_use]
@@ -62,6 +84,7 @@ impl Problem {
             code,
             detail: detail.into(),
             opening: None,
+            challenge: None,
             retry_after: code.is_worth_retrying().then_some(1),
         }
     }

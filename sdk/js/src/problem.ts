@@ -1,11 +1,14 @@
 // Errors of the waiting room: RFC 9457 problems with a stable code.
 
+import type { Challenge } from "./challenge.js";
+
 export type ProblemCode =
   | "INVALID_REQUEST"
   | "INVALID_TOKEN"
   | "TOKEN_MISMATCH"
   | "BLOCKED"
   | "INVALID_CODE"
+  | "CHALLENGE_REQUIRED"
   | "ITEM_NOT_FOUND"
   | "SOLD_OUT"
   | "QUEUE_DISABLED"
@@ -37,6 +40,8 @@ export class ProblemError extends Error {
     /** When to retry, if the server said so. */
     readonly retryAfterMs: number | null = null,
     readonly opening: OpeningTimes = NO_TIMES,
+    /** What to solve before the next join, for `CHALLENGE_REQUIRED`. */
+    readonly challenge: Challenge | null = null,
   ) {
     super(detail);
   }
@@ -60,8 +65,9 @@ export class ProblemError extends Error {
 /** Reads the problem of a response. A proxy may have sent anything else. */
 export async function problemFromResponse(response: Response): Promise<ProblemError> {
   const body: unknown = await response.json().catch(() => null);
-  const { code, detail, opening } = fieldsOf(body);
-  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfter(response.headers), opening);
+  const { code, detail, opening, challenge } = fieldsOf(body);
+  const retryAfterMs = retryAfter(response.headers);
+  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfterMs, opening, challenge);
 }
 
 /** Reads the problem in the final event of a stream. Without a status it counts as transient. */
@@ -76,15 +82,33 @@ export function problemFromEvent(json: string): ProblemError {
   return new ProblemError(code ?? "UNAVAILABLE", status ?? 503, detail ?? "");
 }
 
-function fieldsOf(body: unknown): { code?: string; detail?: string; status?: number; opening: OpeningTimes } {
-  const problem = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
+interface Fields {
+  code?: string;
+  detail?: string;
+  status?: number;
+  opening: OpeningTimes;
+  challenge: Challenge | null;
+}
+
+function fieldsOf(body: unknown): Fields {
+  const problem = membersOf(body);
   const { code, detail, status, opensAt, lobbyAt } = problem;
   return {
     opening: { opensAt: typeof opensAt === "string" ? opensAt : null, lobbyAt: typeof lobbyAt === "string" ? lobbyAt : null },
+    challenge: challengeOf(membersOf(problem.challenge)),
     ...(typeof code === "string" && { code }),
     ...(typeof detail === "string" && { detail }),
     ...(typeof status === "number" && { status }),
   };
+}
+
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function challengeOf({ kind, challenge, difficulty }: Record<string, unknown>): Challenge | null {
+  const isComplete = typeof kind === "string" && typeof challenge === "string" && typeof difficulty === "number";
+  return isComplete ? { kind, challenge, difficulty } : null;
 }
 
 function retryAfter(headers: Headers): number | null {

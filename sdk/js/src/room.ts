@@ -1,6 +1,7 @@
+import { type SolveChallenge, solveChallenge } from "./challenge.js";
 import type { DrawRecord } from "./draw.js";
 import { TicketSubscription, type SubscriptionOptions } from "./subscription.js";
-import { problemFromResponse } from "./problem.js";
+import { ProblemError, problemFromResponse } from "./problem.js";
 import type { Line, PageTexts, Ticket } from "./wire.js";
 
 /** Above the longest delayed response (30 s). */
@@ -13,13 +14,20 @@ export interface RoomOptions {
   baseUrl?: string;
   /** Custom `fetch`, for example in tests. */
   fetch?: typeof fetch;
+  /** Solves challenges, for example in a worker. Default: this thread, in slices of some milliseconds. */
+  solve?: SolveChallenge;
 }
 
 export interface JoinOptions {
   /** An invitation code: the ticket waits in the lane of the invitation. A user who waits in another lane gives up that place. */
   code?: string;
+  /** The token of an earlier ticket of this user: a line that challenges new users does not challenge its holder. */
+  token?: string;
   signal?: AbortSignal;
 }
+
+/** Challenges that one join solves: the second one replaces one that expired meanwhile. */
+const MAX_CHALLENGES = 3;
 
 /** Options of one request. */
 interface RequestOptions {
@@ -41,20 +49,35 @@ export class WaitingRoom {
   readonly #line: string;
   readonly #page: string;
   readonly #fetch: typeof fetch;
+  readonly #solve: SolveChallenge;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
+    this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
-  /** Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then. */
-  async join(userId: string, { code, signal }: JoinOptions = {}): Promise<Ticket> {
-    // In the body, because a header cannot contain every text that a user types.
-    const options = { method: "POST", headers: { "user-id": userId }, ...(code && { body: { code } }), ...(signal && { signal }) };
-    return (await this.#requestLine("", options)).json() as Promise<Ticket>;
+  /**
+   * Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then.
+   * Solves the challenge of a line that challenges new users, which takes a second or more.
+   */
+  async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
+    let solution: string | undefined;
+    for (let left = MAX_CHALLENGES; ; left--) {
+      // In the body, because a header cannot contain every text that a user types.
+      const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
+      const hasBody = Object.keys(body).length > 0;
+      const options = { method: "POST", headers: { "user-id": userId }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      try {
+        return (await (await this.#requestLine("", options)).json()) as Ticket;
+      } catch (error) {
+        if (!(error instanceof ProblemError) || error.challenge === null || left === 0) throw error;
+        solution = await this.#solve(error.challenge, signal);
+      }
+    }
   }
 
   /** Polls a ticket. The response is delayed by up to `waitMs` until something changes. */

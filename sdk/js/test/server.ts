@@ -3,11 +3,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
-import { WaitingRoom, type Ticket } from "../src/index.js";
+import { type RoomOptions, WaitingRoom, type Ticket } from "../src/index.js";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-export async function room(context: TestContext, answer: Answer): Promise<WaitingRoom> {
+export async function room(context: TestContext, answer: Answer, options: Partial<RoomOptions> = {}): Promise<WaitingRoom> {
   const server = createServer(answer);
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   context.after(() => {
@@ -15,7 +15,7 @@ export async function room(context: TestContext, answer: Answer): Promise<Waitin
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return new WaitingRoom({ itemId: "concert", baseUrl: `http://127.0.0.1:${port}` });
+  return new WaitingRoom({ itemId: "concert", baseUrl: `http://127.0.0.1:${port}`, ...options });
 }
 
 export function ticket(changes: Partial<Ticket> = {}): Ticket {

@@ -154,13 +154,21 @@ pub struct ApiLimits {
     pub long_polls: usize,
     /// Maximum held connections of one ticket, of all transports together. A newer one ends the oldest.
     pub held_per_ticket: usize,
+    /// Zero bits of a proof of work, where a policy asks for one.
+    pub challenge_bits: u8,
     /// Maximum cached lines; the line that has been idle the longest is evicted.
     pub cached_lines: usize,
 }
 
 impl Default for ApiLimits {
     fn default() -> Self {
-        Self { streams: 15_000, long_polls: 15_000, held_per_ticket: 3, cached_lines: 4_096 }
+        Self {
+            streams: 15_000,
+            long_polls: 15_000,
+            held_per_ticket: 3,
+            challenge_bits: 18,
+            cached_lines: 4_096,
+        }
     }
 }
 
@@ -170,6 +178,7 @@ impl From<&Config> for ApiLimits {
             streams: config.max_streams,
             long_polls: config.max_long_polls,
             held_per_ticket: config.max_held_per_ticket,
+            challenge_bits: config.challenge_bits,
             cached_lines: config.max_cached_lines,
         }
     }

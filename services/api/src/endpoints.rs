@@ -36,6 +36,7 @@ use crate::tickets::{TicketService, UnverifiedToken};
 const ME: &str = "me";
 const USER_ID: &str = "user-id";
 const DAEGI_CODE: &str = "daegi-code";
+const DAEGI_CHALLENGE: &str = "daegi-challenge";
 
 /// The item of the path.
 pub(crate) struct ItemPath(pub(crate) ItemId);
@@ -43,8 +44,13 @@ pub(crate) struct ItemPath(pub(crate) ItemId);
 /// The user of the `user-id` header, if present.
 pub(crate) struct UserHeader(pub(crate) Option<UserId>);
 
-/// The invitation code of the `daegi-code` header, if present.
-pub(crate) struct CodeHeader(pub(crate) Option<String>);
+/// The headers of a join, where present.
+pub(crate) struct JoinHeaders {
+    /// The invitation code, from `daegi-code`.
+    pub(crate) code: Option<String>,
+    /// The solution of a challenge, from `daegi-challenge`.
+    pub(crate) challenge: Option<String>,
+}
 
 /// The token of the `Authorization` header, if present.
 pub(crate) struct BearerToken(pub(crate) Option<String>);
@@ -74,17 +80,19 @@ impl FromRequestParts<Arc<TicketService>> for BearerToken {
     }
 }
 
-impl FromRequestParts<Arc<TicketService>> for CodeHeader {
+impl FromRequestParts<Arc<TicketService>> for JoinHeaders {
     type Rejection = Problem;
 
     async fn from_request_parts(
         parts: &mut Parts,
         _: &Arc<TicketService>,
     ) -> Result<Self, Problem> {
-        let code = parts.headers.get(DAEGI_CODE).map(|code| code.to_str().map(str::to_owned));
-        let code =
-            code.transpose().map_err(|_| Error::invalid("the daegi-code header is not ASCII"))?;
-        Ok(Self(code))
+        let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
+            None => Ok(None),
+            Some(Ok(value)) => Ok(Some(value.to_owned())),
+            Some(Err(_)) => Err(Error::invalid(format!("the {name} header is not ASCII"))),
+        };
+        Ok(Self { code: text(DAEGI_CODE)?, challenge: text(DAEGI_CHALLENGE)? })
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
-use daegi_domain::{IdError, Millis, TokenError, rfc3339};
-use daegi_runtime::problem::PlannedOpening;
+use daegi_domain::{ChallengeError, IdError, Millis, TokenError, rfc3339};
+use daegi_runtime::problem::{PlannedOpening, PresentedChallenge};
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
 use metrics::counter;
@@ -89,6 +89,14 @@ pub enum Error {
     /// As many users as the invitation code allows have joined with it.
     #[error("the invitation code is used up")]
     InvitationUsed,
+    /// The join needs a solved challenge.
+    #[error("{}", refused.as_ref().map_or("this line takes new users who solve the challenge".to_owned(), ToString::to_string))]
+    ChallengeRequired {
+        /// Why the sent solution was refused, if there was one.
+        refused: Option<ChallengeError>,
+        /// A new challenge.
+        challenge: Box<PresentedChallenge>,
+    },
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
@@ -151,6 +159,7 @@ impl Error {
             Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
             Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
+            Self::ChallengeRequired { .. } => Code::ChallengeRequired,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded | Self::LeftTooOften { .. } | Self::TooOften { .. } => {
@@ -231,6 +240,9 @@ impl From<Error> for Problem {
         }
         if let Error::TooOften { wait, .. } = error {
             return problem.retry_after(wait_seconds(&wait));
+        }
+        if let Error::ChallengeRequired { challenge, .. } = error {
+            return Self { challenge: Some(challenge), ..problem };
         }
         if let Error::NotOpenYet { opens_at, lobby_at, wait_ms } = error {
             let seconds = wait_ms.div_ceil(1000).clamp(1, MAX_OPENING_WAIT_MS / 1000);

@@ -4,7 +4,7 @@ use ::metrics::{
     Counter, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
-use daegi_domain::Status;
+use daegi_domain::{ChallengeError, Status};
 
 use crate::Error;
 use crate::tickets::Transport;
@@ -12,8 +12,12 @@ use crate::tickets::Transport;
 /// Joins, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
 /// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full`,
-/// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code` or `rate_limited`.
+/// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code`, `rate_limited` or
+/// `challenge_required`.
 pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
+/// Challenges at joins, by `result`: `issued`, `solved`, or why a solution was refused: `invalid`, `expired` or
+/// `wrong_nonce`. With each refused solution a new challenge is issued.
+pub(crate) const CHALLENGES: &str = "daegi_api_challenges_total";
 /// Tickets returned to clients, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
 /// Duration of polls without `waitMs`, in seconds.
@@ -46,7 +50,7 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 10] = [
+const REFUSALS: [&str; 11] = [
     "item_not_found",
     "disabled",
     "sold_out",
@@ -57,7 +61,11 @@ const REFUSALS: [&str; 10] = [
     "line_closed",
     "invalid_code",
     "rate_limited",
+    "challenge_required",
 ];
+
+/// Values of the label `result` of challenges.
+const CHALLENGE_RESULTS: [&str; 5] = ["issued", "solved", "invalid", "expired", "wrong_nonce"];
 
 /// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
 fn refusal_index(error: &Error) -> Option<usize> {
@@ -72,7 +80,17 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::LineClosed => Some(7),
         Error::Invitation(_) | Error::InvitationUsed => Some(8),
         Error::TooOften { .. } => Some(9),
+        Error::ChallengeRequired { .. } => Some(10),
         _ => None,
+    }
+}
+
+/// Returns the index of a refused solution's counter.
+fn refused_solution_index(error: ChallengeError) -> usize {
+    match error {
+        ChallengeError::Invalid => 2,
+        ChallengeError::Expired => 3,
+        ChallengeError::WrongNonce => 4,
     }
 }
 
@@ -83,6 +101,7 @@ pub(crate) struct Metrics {
     join_refused: Counter,
     join_failed: Counter,
     refusals: [Counter; REFUSALS.len()],
+    challenges: [Counter; CHALLENGE_RESULTS.len()],
     polls: [Counter; 7],
     pub(crate) poll_seconds: Histogram,
     pub(crate) join_batch: Histogram,
@@ -96,6 +115,7 @@ fn describe() {
     for (name, help) in [
         (JOINS, "Joins, by result"),
         (JOINS_REFUSED, "Refused joins, by reason"),
+        (CHALLENGES, "Challenges at joins, by result"),
         (POLLS, "Tickets returned to clients, by status"),
         (STORE_ERRORS, "Store calls that failed or timed out, by call"),
         (HELD_SUPERSEDED, "Held connections that a newer one of the same ticket ended, by kind"),
@@ -130,6 +150,7 @@ impl Metrics {
             join_refused: counter!(JOINS, "result" => "refused"),
             join_failed: counter!(JOINS, "result" => "failed"),
             refusals: REFUSALS.map(|reason| counter!(JOINS_REFUSED, "reason" => reason)),
+            challenges: CHALLENGE_RESULTS.map(|result| counter!(CHALLENGES, "result" => result)),
             polls: STATUSES.map(|status| counter!(POLLS, "status" => status)),
             poll_seconds: histogram!(POLL_SECONDS),
             join_batch: histogram!(JOIN_BATCH),
@@ -141,6 +162,18 @@ impl Metrics {
 
     pub(crate) fn polled(&self, status: Status) {
         self.polls[status as usize].increment(1);
+    }
+
+    /// Records an issued challenge, and why the solution before it was refused.
+    pub(crate) fn challenged(&self, refused: Option<ChallengeError>) {
+        self.challenges[0].increment(1);
+        if let Some(error) = refused {
+            self.challenges[refused_solution_index(error)].increment(1);
+        }
+    }
+
+    pub(crate) fn challenge_solved(&self) {
+        self.challenges[1].increment(1);
     }
 
     /// Records the outcome of a join: whether the ticket is new, or the error.
@@ -180,6 +213,13 @@ mod tests {
         ];
         let reasons = all.map(|refusal| refusal_index(&refusal.into()));
         assert_eq!(reasons, [0, 1, 2, 3, 4, 5, 6, 7, 8].map(Some));
+    }
+
+    #[test]
+    fn every_refused_solution_is_counted_under_its_own_result() {
+        let all = [ChallengeError::Invalid, ChallengeError::Expired, ChallengeError::WrongNonce];
+        let results = all.map(|error| CHALLENGE_RESULTS[refused_solution_index(error)]);
+        assert_eq!(results, ["invalid", "expired", "wrong_nonce"]);
     }
 
     #[test]

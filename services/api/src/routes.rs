@@ -58,6 +58,13 @@ const CODE: Parameter = Parameter {
     description: "An invitation code of a lane. The user joins that lane, and moves there from another one.",
     schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
 };
+const CHALLENGE: Parameter = Parameter {
+    name: "daegi-challenge",
+    location: "header",
+    required: false,
+    description: "The solution of the challenge of a `CHALLENGE_REQUIRED` problem, as `<challenge>:<nonce>`.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+};
 const WAIT: Parameter = Parameter {
     name: "waitMs",
     location: "query",
@@ -140,13 +147,14 @@ pub fn document() -> Value {
 
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
-        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it.")
-        .with_parameters([ITEM, USER, CODE])
+        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow`, a join without such a token needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
+        .with_parameters([ITEM, USER, CODE, CHALLENGE])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
-        .with_problems([Code::NotOpenYet, Code::LineClosed, Code::InvalidCode])
+        .with_problems([Code::NotOpenYet, Code::LineClosed])
+        .with_problems([Code::InvalidCode, Code::ChallengeRequired])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }

@@ -3,12 +3,14 @@
 //! | file | contents |
 //! |---|---|
 //! | `tickets/join.rs` | join, leave, complete |
+//! | `tickets/challenge.rs` | challenges at the join |
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
 //! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
+mod challenge;
 mod connections;
 mod draw;
 mod entry;
@@ -48,6 +50,7 @@ pub(crate) struct TicketService {
     /// The JSON of the public keys, which services fetch to verify passes offline.
     pub(crate) jwks: Bytes,
     ticket_keys: TicketKeys,
+    challenge_bits: u8,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
@@ -87,6 +90,7 @@ impl TicketService {
             jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
+            challenge_bits: deps.limits.challenge_bits,
             metrics,
             tracer: deps.tracer,
             rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),

@@ -99,7 +99,7 @@ fn value(json: &mut Vec<u8>, name: &[u8], value: &impl Serialize) -> serde_json:
 }
 
 /// The user who joins. Optional if the `user-id` header is sent.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = json!({ "userId": "kim" }))]
 pub(crate) struct Join {
@@ -110,6 +110,10 @@ pub(crate) struct Join {
     #[serde(default)]
     #[schemars(length(max = 128))]
     pub(crate) code: Option<String>,
+    /// The solution of a challenge, `<challenge>:<nonce>`. Must equal the `daegi-challenge` header if both are sent.
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub(crate) challenge: Option<String>,
 }
 
 /// Query of a poll.

@@ -110,11 +110,13 @@ export interface Policy {
   graceSeconds: number;
   missedKeepSeconds: number;
   onRejoin: string;
+  /** Absent in responses of a replica of an older release. */
+  challenge?: string;
   entryUrl: string | null;
   page: Branding;
-  /** Absent in responses of a replica of an older release. */
+  /** As `challenge`. */
   opening?: Opening | null;
-  /** As `opening`. */
+  /** As `challenge`. */
   lanes?: LanePolicy[];
 }
 

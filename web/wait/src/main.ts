@@ -1,6 +1,7 @@
-// Entry point of the waiting page.
+// Composition of the waiting page.
 
 import { WaitingRoom } from "../../../sdk/js/src/index.js";
+import { solveInWorker } from "./challenge-worker.js";
 import { Chime } from "./chime.js";
 import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
@@ -18,7 +19,13 @@ import { format, localeOf, type Messages } from "./i18n.js";
 const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
-const room = new WaitingRoom({ itemId: item });
+const room = new WaitingRoom({
+  itemId: item,
+  solve(challenge, signal) {
+    showChecking();
+    return solveInWorker(challenge, signal);
+  },
+});
 const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
 const announcer = new Announcer((text) => view.announce(text), messages, view.number);
@@ -68,6 +75,14 @@ function takeInvitation(): void {
   if (code === null) return;
   visit.invite(code);
   if (shown) invitation.show(shown.kind, visit.ticket, storage.current.code !== undefined);
+}
+
+/** Shows that a challenge is being solved, unless the user has a place already. */
+function showChecking(): void {
+  if (shown && HELD.has(shown.kind)) return;
+  const screen: Screen = { kind: "joining", headline: messages.checkingHead, text: messages.checkingText };
+  view.show(screen, 0);
+  announcer.show(screen);
 }
 
 function titleOf({ kind, headline, place }: Screen): string {

@@ -133,7 +133,7 @@ export class VisitController {
   async #move(before: Ticket, code: string): Promise<CodeResult> {
     this.#isMoving = true;
     try {
-      const ticket = await this.room.join(this.storage.current.userId, { code });
+      const ticket = await this.room.join(this.storage.current.userId, { code, token: before.token });
       this.storage.keep(ticket.token);
       this.#show(ticket);
       if (ticket.token === before.token) return "same";

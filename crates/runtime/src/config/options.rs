@@ -187,6 +187,12 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u32).range(1..=1_000))]
     pub(super) max_held_per_ticket: u32,
 
+    /// How hard a proof of work is (`challenge: pow` of a policy), in zero bits: each bit doubles the
+    /// work. A browser needs about half a second for 18 bits, a slow phone seconds.
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, default_value_t = 18)]
+    #[arg(value_parser = value_parser!(u8).range(1..=24))]
+    pub(super) challenge_bits: u8,
+
     /// How many lines one api keeps in memory. Beyond it the least recently used line is dropped.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 4_096)]
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]

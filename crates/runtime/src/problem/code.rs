@@ -20,6 +20,8 @@ pub enum Code {
     TokenMismatch,
     /// This user may not join.
     Blocked,
+    /// The join needs the solution of a challenge.
+    ChallengeRequired,
     /// The invitation code is malformed, of another item, expired or used up.
     InvalidCode,
     /// There is no such item.
@@ -69,12 +71,13 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::Unauthorized,
         Self::TokenMismatch,
         Self::Blocked,
+        Self::ChallengeRequired,
         Self::InvalidCode,
         Self::ItemNotFound,
         Self::NoDraw,
@@ -107,6 +110,7 @@ impl Code {
             Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
+            Self::ChallengeRequired => (S::FORBIDDEN, "CHALLENGE_REQUIRED", "Challenge required"),
             Self::InvalidCode => (S::FORBIDDEN, "INVALID_CODE", "Invalid invitation code"),
             Self::ItemNotFound => (S::NOT_FOUND, "ITEM_NOT_FOUND", "Item not found"),
             Self::NoDraw => (S::NOT_FOUND, "NO_DRAW", "No draw"),

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use daegi_domain::{
-    Branding, CohortRange, Draw, DrawBeacon, Drawn, Guard, Item, ItemControl, ItemId, ItemName,
-    LaneName, LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
+    Branding, ChallengePolicy, CohortRange, Draw, DrawBeacon, Drawn, Guard, Item, ItemControl,
+    ItemId, ItemName, LaneName, LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy,
+    Reveal,
 };
 
 use crate::{Error, Result};
@@ -35,6 +36,10 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         Guard::Offline => "offline",
         Guard::Online => "online",
     };
+    let challenge = match policy.challenge {
+        ChallengePolicy::Off => "off",
+        ChallengePolicy::Pow => "pow",
+    };
     let mut fields = vec![
         ("mode", mode.to_owned()),
         ("tokensPerTick", optional(policy.tokens_per_tick)),
@@ -46,6 +51,7 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ("missedKeepSeconds", policy.missed_keep_seconds.to_string()),
         ("onRejoin", on_rejoin.to_owned()),
         ("guard", guard.to_owned()),
+        ("challenge", challenge.to_owned()),
         ("entryUrl", optional(policy.entry_url.as_ref())),
         ("page", page(&policy.page)),
     ];
@@ -252,6 +258,11 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
             guard: match hash.get("guard").map(String::as_str) {
                 Some("online") => Guard::Online,
                 _ => Guard::Offline,
+            },
+            // As `guard`.
+            challenge: match hash.get("challenge").map(String::as_str) {
+                Some("pow") => ChallengePolicy::Pow,
+                _ => ChallengePolicy::Off,
             },
             entry_url: maybe(&hash, "entryUrl")?,
             opening: read_opening(&hash)?,

@@ -16,7 +16,8 @@ use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    BearerToken, CodeHeader, DAEGI_CODE, ItemPath, RequestTrace, UserHeader, bearer, user_header,
+    BearerToken, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace, UserHeader,
+    bearer, user_header,
 };
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
@@ -29,17 +30,18 @@ pub(crate) async fn join(
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
-    CodeHeader(code): CodeHeader,
+    JoinHeaders { code, challenge }: JoinHeaders,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
-    let (user_in_body, code_in_body) =
-        body.map_or((None, None), |JsonBody(body)| (body.user_id, body.code));
-    let user = resolve_user(named, user_in_body)?;
-    if code.is_some() && code_in_body.is_some() && code != code_in_body {
-        return Err(Error::invalid("the daegi-code header and code contain different codes"));
-    }
-    let code = code.or(code_in_body);
-    let request = JoinRequest { user, token: token.as_deref(), code: code.as_deref() };
+    let body = body.map_or_else(Join::default, |JsonBody(body)| body);
+    let user = resolve_user(named, body.user_id)?;
+    let code = one_of(code, body.code)
+        .ok_or(Error::invalid("the daegi-code header and code contain different codes"))?;
+    let solution = one_of(challenge, body.challenge).ok_or(Error::invalid(
+        "the daegi-challenge header and challenge contain different solutions",
+    ))?;
+    let token = token.as_deref();
+    let request = JoinRequest { user, token, code: code.as_deref(), solution: solution.as_deref() };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -77,8 +79,8 @@ pub(crate) async fn line(
     Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
 }
 
-/// Fast path: answers polls of cached tickets, and joins without a body and without a code whose user is in
-/// a header, before the router.
+/// Fast path: answers polls of cached tickets, and joins without a body, a code and a solution whose
+/// user is in a header, before the router.
 /// These are nearly all requests. Returns `None` for all others, including invalid ones, which the
 /// handlers above then answer.
 pub(crate) fn fast_path(
@@ -122,17 +124,17 @@ fn fast_join(
     headers: &HeaderMap,
 ) -> Option<FastResponse> {
     let user = UserId::parse(user_header(headers).ok()??).ok()?;
-    // A code is in this header or in the body.
+    // A code or a solution is in these headers or in the body.
     let has_body = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
         || headers.contains_key(TRANSFER_ENCODING);
-    if has_body || headers.contains_key(DAEGI_CODE) {
+    if has_body || headers.contains_key(DAEGI_CODE) || headers.contains_key(DAEGI_CHALLENGE) {
         return None;
     }
     let token = bearer(headers).map(str::to_owned);
     let begun = service.tracer.begin(headers);
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
-        let request = JoinRequest { user, token: token.as_deref(), code: None };
+        let request = JoinRequest { user, token: token.as_deref(), code: None, solution: None };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))
@@ -148,6 +150,12 @@ fn resolve_user(header: Option<UserId>, body: Option<UserId>) -> Result<UserId> 
             Err(Error::invalid("the user id is missing: send a user-id header or userId"))
         }
     }
+}
+
+/// Returns the value of a header or of the body. Returns `None` if they differ.
+fn one_of(header: Option<String>, body: Option<String>) -> Option<Option<String>> {
+    let differ = header.is_some() && body.is_some() && header != body;
+    (!differ).then(|| header.or(body))
 }
 
 fn wait_duration(wait: &Wait) -> Result<Duration> {

@@ -23,7 +23,7 @@ use crate::waiting_page::{self, CodeForm, Page, PageState};
 use crate::wire::PageTexts;
 
 /// The page loads only its own assets; images are embedded as data URLs.
-const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Cookie with the token, for browsers without scripts. Not part of the URL, because URLs are shared,
 /// logged and stored in histories, and the token is all that is needed to use the ticket.
 const TICKET: &str = "daegi-ticket";
@@ -31,6 +31,8 @@ const TICKET: &str = "daegi-ticket";
 pub(crate) const REFUSED: &str = "refused=";
 /// The problem code of a refused invitation code.
 const INVALID_CODE: &str = "INVALID_CODE";
+/// The problem code of a join without a solved challenge, which only scripts solve.
+const CHALLENGE_REQUIRED: &str = "CHALLENGE_REQUIRED";
 /// Query of the page with the form for an invitation code, without scripts.
 const CODE: &str = "code";
 const COOKIE_SECONDS: u32 = 86_400;
@@ -56,6 +58,7 @@ pub(crate) async fn page(
     };
     let state = match (state, refused) {
         (state, Some(INVALID_CODE)) => state,
+        (PageState::Outside, Some(CHALLENGE_REQUIRED)) => PageState::NeedsScripts,
         (PageState::Outside, Some(code)) => PageState::Refused(headline(code)),
         (state, _) => state,
     };
@@ -130,7 +133,7 @@ pub(crate) async fn join(
         None => new_user()?,
     };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let request = JoinRequest { user, token, code: code.as_deref() };
+    let request = JoinRequest { user, token, code: code.as_deref(), solution: None };
     let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{EndReason, ItemId, PassError, Ticket, TokenError, UserId};
+use daegi_domain::{ChallengePolicy, EndReason, ItemId, PassError, Ticket, TokenError, UserId};
 use daegi_runtime::spans::{RequestStart, TracedCall};
 use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LaneJoin, LiveState, TicketState};
 
+use super::challenge::JoinProof;
 use super::poll::TicketView;
 use super::{Credential, TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
@@ -20,6 +21,8 @@ pub(crate) struct JoinRequest<'a> {
     pub(crate) token: Option<&'a str>,
     /// An invitation code.
     pub(crate) code: Option<&'a str>,
+    /// The solution of a challenge.
+    pub(crate) solution: Option<&'a str>,
 }
 
 impl TicketService {
@@ -32,7 +35,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code } = request;
+        let JoinRequest { user, token, code, solution } = request;
         if !item.is_reserved()
             && let Err(limited) = self.rate_limits.check_user_join(item, &user)
         {
@@ -42,10 +45,12 @@ impl TicketService {
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
+        let mut proof = JoinProof::Solution(solution);
         if let Some(ticket) = presented.filter(|ticket| ticket.user == user) {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
+            proof = JoinProof::Token;
         }
-        let joined = self.issue_ticket(item, user, code, begun).await;
+        let joined = self.issue_ticket(item, user, (code, proof), begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -56,10 +61,13 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
-        code: Option<&str>,
+        (code, proof): (Option<&str>, JoinProof<'_>),
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
+        if cached.line.item.policy.challenge != ChallengePolicy::Off {
+            self.require_proof(item, &user, proof)?;
+        }
         let mut invitation = None;
         if let Some(code) = code {
             let (lanes, now) = (&cached.line.item.policy.lanes, self.clock.now_ms());

@@ -51,9 +51,11 @@ pub(super) fn refresh(state: &PageState, code: CodeForm) -> Option<String> {
         PageState::SoldOut | PageState::Closed | PageState::Scheduled | PageState::Trouble => {
             Some(REFRESH_SECONDS.end().to_string())
         }
-        PageState::Outside | PageState::Refused(_) | PageState::LineClosed | PageState::Missing => {
-            None
-        }
+        PageState::Outside
+        | PageState::Refused(_)
+        | PageState::NeedsScripts
+        | PageState::LineClosed
+        | PageState::Missing => None,
     }
 }
 
@@ -78,6 +80,7 @@ impl<'a> Still<'a> {
                 Self { line_state: "CLOSED", ..texts("closedOutsideHead", "closedOutside") }
             }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
+            PageState::NeedsScripts => texts("scriptsHead", "scriptsText"),
             PageState::Missing => texts("missingHead", "missingText"),
             PageState::Trouble => texts("troubleHead", "troubleText"),
         }

@@ -31,6 +31,7 @@ const LIMITS: ApiLimits = ApiLimits {
     streams: MAX_STREAMS,
     long_polls: 1000,
     held_per_ticket: 1000,
+    challenge_bits: 8,
     cached_lines: MAX_CACHED_LINES,
 };
 

@@ -5,6 +5,7 @@
 mod bad_input;
 mod batching;
 mod caches;
+mod challenge;
 mod connections;
 mod docs;
 mod entry;

@@ -83,6 +83,11 @@ impl SpyStore {
         self.interceptor.calls.lock().unwrap().get(call).copied().unwrap_or(0)
     }
 
+    /// Returns the number of all calls except those of the leader.
+    pub(crate) fn total_calls(&self) -> usize {
+        self.interceptor.calls.lock().unwrap().values().sum()
+    }
+
     /// Returns how often this number was marked as seen.
     pub(crate) fn marks(&self, item: &ItemId, number: Number) -> usize {
         let page = number.0 / daegi_domain::liveness::PAGE_NUMBERS;

@@ -7,7 +7,7 @@ import { useDraft } from "../components/draft.js";
 import { type Key, t, tEnum } from "../i18n.js";
 
 const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
-const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"] } as const;
+const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"], challenge: ["off", "pow"] } as const;
 
 /** What is typed is kept until it is saved; everything else shows what is true. */
 export function PolicyForm({ item, save }: { item: Item; save: (changes: Partial<Policy>) => Promise<boolean> }) {
@@ -26,7 +26,7 @@ export function PolicyForm({ item, save }: { item: Item; save: (changes: Partial
       >
         {Object.entries(CHOICES).map(([name, choices]) => (
           <Labelled key={name} id={`${id}-${name}`} label={name as Key}>
-            <select id={`${id}-${name}`} value={rules[name as keyof typeof CHOICES]} onChange={(event) => change({ [name]: event.currentTarget.value })}>
+            <select id={`${id}-${name}`} value={rules[name as keyof typeof CHOICES] ?? choices[0]} onChange={(event) => change({ [name]: event.currentTarget.value })}>
               {choices.map((choice) => (
                 <option key={choice} value={choice}>
                   {tEnum(name, choice)}

@@ -1,5 +1,6 @@
 use daegi_domain::{
-    Branding, Guard, Invitation, Lane, LaneName, LanePolicy, Mode, OnRejoin, Policy,
+    Branding, ChallengePolicy, Guard, Invitation, Lane, LaneName, LanePolicy, Mode, OnRejoin,
+    Policy,
 };
 use proptest::prelude::*;
 
@@ -331,6 +332,11 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                     missed_keep_seconds: [0, 40, 300][keep],
                     on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
                     guard: if requeue == auto { Guard::Offline } else { Guard::Online },
+                    challenge: if up_to_stock {
+                        ChallengePolicy::Pow
+                    } else {
+                        ChallengePolicy::Off
+                    },
                     entry_url: None,
                     opening: None,
                     lanes,
