@@ -14,9 +14,8 @@ use futures_util::future::join_all;
 use crate::ConsumerDeps;
 use crate::error::{InvalidMessage, decode, retry_later};
 
-/// How long an event of an unknown item is retried, because a replay of the product topic may restore
-/// the item after a data loss. A replay does not restore an item that an operator created, so without
-/// a limit its events would hold the topic partition forever.
+/// How long an event of an unknown item is retried, because a replay may restore the item after a data
+/// loss. Without a limit, the events of an item that no topic has would hold the topic partition forever.
 pub(crate) const ITEM_RECOVERY_WINDOW_MS: Millis = 60_000;
 
 /// Orders that are applied concurrently.

@@ -316,7 +316,7 @@ impl<'a> ModelHarness<'a> {
             both!(self, store => store.restore_control(&control, self.now))?;
         }
         // Otherwise updates of items are held until a replay is complete.
-        if self.now % 2 == 0 {
+        if self.now.is_multiple_of(2) {
             self.restore_settings().await;
         }
         for item in (0..self.items.len()).filter(|_| everything) {
