@@ -79,7 +79,8 @@ pub fn validate<E: Event>(_: &[u8]) -> Result<(), String> {
 /// events only, because nothing depends on them in inbound ones.
 #[cfg(feature = "schema-validation")]
 fn validator<E: Event>() -> Result<&'static Validator, String> {
-    static COMPILED: [OnceLock<Result<Validator, String>>; 4] = [const { OnceLock::new() }; 4];
+    static COMPILED: [OnceLock<Result<Validator, String>>; Topic::ALL.len()] =
+        [const { OnceLock::new() }; Topic::ALL.len()];
     let compiled = COMPILED[E::TOPIC as usize].get_or_init(|| {
         let options = jsonschema::options().should_validate_formats(!is_inbound(E::TOPIC));
         options.build(&value::<E>()).map_err(|error| error.to_string())
