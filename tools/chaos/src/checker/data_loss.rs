@@ -64,6 +64,11 @@ impl DataLosses {
         self.all[first..second].iter().all(|loss| loss.total)
     }
 
+    /// Whether one of the losses between two eras was total.
+    pub(super) fn has_total(&self, first: usize, second: usize) -> bool {
+        self.all[first..second].iter().any(|loss| loss.total)
+    }
+
     /// Whether an item may be unknown at this time because it is not yet restored.
     pub(super) fn may_hide_items(&self, at: Millis, back: Millis) -> bool {
         let hidden = |loss: &DataLoss| loss.total && loss.from <= at && at <= loss.to + back;
@@ -93,5 +98,10 @@ impl DataLosses {
     /// Whether a reply at this time cannot come from a snapshot of the previous era.
     pub(super) fn is_fresh(&self, asked: Millis) -> bool {
         self.all.iter().all(|loss| asked < loss.from || asked >= loss.to + self.max_staleness)
+    }
+
+    /// Whether a reply at this time cannot come from a snapshot of before `event`.
+    pub(super) fn is_settled_after(&self, event: Millis, asked: Millis) -> bool {
+        asked >= event + self.max_staleness
     }
 }

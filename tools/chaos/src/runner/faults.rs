@@ -48,6 +48,10 @@ async fn sequence(
             continue;
         }
         sleep(planned.after).await;
+        let _no_opening_ahead = match planned.what.loses_items() {
+            true => Some(fleet.opening_ahead.lock().await),
+            false => None,
+        };
         let from = now();
         let target = inject(fleet, &planned).await?;
         // The era boundary: lost writes are before this time, new ones after it.
@@ -58,7 +62,8 @@ async fn sequence(
             fleet.redis.lock().await.restart_stopped().await?;
         }
         if planned.what.loses_items() {
-            // Policies are set only by the admin API, so they are lost as well.
+            // Policies are set only by the admin API, so they are lost as well. An opening that has happened is not set again:
+            // its line continues by number.
             fleet.put_items(&ITEM_KINDS).await?;
         }
     }
