@@ -1,6 +1,6 @@
 # Entry points for developers and CI. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test histories compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
+.PHONY: help run kafka test histories draw-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
 	page tools chaos-bugs
 
 help: ## list the targets
@@ -27,6 +27,11 @@ cluster-test: ## the chart in a real Kubernetes: restarts, upgrade, autoscaler; 
 histories: ## random histories of new seeds on Redis against the specification: SECONDS=60
 	@infra/tools/redis.sh
 	DAEGI_HISTORIES_SECONDS=$(or $(SECONDS),60) cargo test --locked -p daegi-store --test it -- --nocapture redis_agrees_with_the_specification
+
+draw-test: deps ## a drawn lobby over HTTP on real Redis and Kafka; a program without shared code compares all admissions: PEOPLE=100000
+	cargo build --release --locked -p daegi-api -p daegi-scheduler
+	cd infra/tests && PATH=$$PATH:../../target/ship/bin BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/release PEOPLE=$(or $(PEOPLE),100000) \
+		go test -count=1 -v -timeout 30m -run Lobby ./draw
 
 fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
 	cargo build --locked -p daegi
@@ -92,6 +97,7 @@ deps: ## install what the tests need besides cargo
 	@infra/kafka/tools.sh
 	@infra/tools/node.sh
 	@infra/tools/browser.sh
+	@infra/tools/python.sh
 	@infra/tools/infra-deps.sh
 
 # Former names, kept for one release.

@@ -18,6 +18,7 @@ if have go "chart, manifests, compose and docs are"; then
   export BINARIES
   log=$(mktemp)
   (cd infra/tests && go test -count=1 -v ./... >"$log") || { grep -v '^=== RUN' "$log"; rm -f "$log"; exit 1; }
+  grep 'IS MISSING' "$log" || true
   passed=$((passed + $(grep -c '^--- PASS' "$log")))
   rm -f "$log"
 fi

@@ -18,7 +18,7 @@ Exit codes: 0 stopped, 1 failed, 64 bad usage, 69 Java or Maven is missing, 75 a
 TEXT
 }
 
-readonly TOPICS=(item.changed:compact order.closed token.activated token.closed line.opened:compact line.closed item.changed.dlq order.closed.dlq)
+readonly TOPICS=(item.changed:compact order.closed token.activated token.closed line.opened:compact line.closed control.changed:compact item.changed.dlq order.closed.dlq)
 readonly START_DEADLINE_S=120 STOP_DEADLINE_S=15
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -24,7 +24,8 @@ for package in sdk/js web/wait web/console web/test; do
   named $package/package.json 's/^  "version": "\(.*\)",$/\1/p'
 done
 named package-lock.json '/^    "\(sdk\|web\)\//,/^    }/s/^      "version": "\(.*\)",$/\1/p'
-named sdk/java/pom.xml '/<artifactId>daegi-guard</{n;s#.*<version>\(.*\)</version>#\1#p}'
+named sdk/java/pom.xml '/<artifactId>daegi-sdk</{n;s#.*<version>\(.*\)</version>#\1#p}'
+named sdk/python/pyproject.toml 's/^version = "\(.*\)"$/\1/p'
 if [[ ${1:-} =~ ^v[0-9] ]] && [ "$1" != "v$version" ]; then
   echo "the tag is $1, Cargo.toml says $version" >&2
   exit 1

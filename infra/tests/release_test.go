@@ -14,7 +14,7 @@ import (
 var versioned = []string{
 	"Cargo.toml", "Cargo.lock", "infra/helm/daegi/Chart.yaml", "infra/k8s/kustomization.yaml", "infra/k8s/daegi.yaml", "docs/OPERATIONS.md",
 	"README.md", "README.ko.md", "docs/UPGRADING.md",
-	"sdk/js/package.json", "web/wait/package.json", "web/console/package.json", "web/test/package.json", "package-lock.json", "sdk/java/pom.xml",
+	"sdk/js/package.json", "web/wait/package.json", "web/console/package.json", "web/test/package.json", "package-lock.json", "sdk/java/pom.xml", "sdk/python/pyproject.toml",
 }
 
 const versionScript = "infra/release/version.sh"
@@ -68,7 +68,7 @@ func otherVersion(name, text, version string) string {
 	case "README.md", "README.ko.md", "docs/UPGRADING.md":
 		after = strings.Index(text, "IMAGE_TAG=")
 	case "sdk/java/pom.xml":
-		after = strings.Index(text, "<artifactId>daegi-guard<")
+		after = strings.Index(text, "<artifactId>daegi-sdk<")
 	}
 	return text[:after] + strings.Replace(text[after:], version, "99.0.0", 1)
 }

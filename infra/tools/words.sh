@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 words='whoever|somebody|nobody|everybody|anew|told|let in|put aside|in trouble|by hand|for a while'
-files=('*.rs' '*.lua' '*.ts' '*.tsx' '*.mjs' '*.js' '*.java' '*.go' '*.sh' '*.yml' '*.yaml' '*.toml' '*.md' '*.css' '*.conf' 'Makefile')
+files=('*.rs' '*.lua' '*.ts' '*.tsx' '*.mjs' '*.js' '*.java' '*.go' '*.py' '*.sh' '*.yml' '*.yaml' '*.toml' '*.md' '*.css' '*.conf' 'Makefile')
 exempt=(
   # Texts for visitors and operators, and the browser tests that look for them.
   ':!examples/storefront/src/shop/messages.rs'

@@ -48,6 +48,54 @@ await picture("page-turn", { kind: "turn", policy: { maxActive: null, passTtlSec
 await picture("page-no-script", { ahead: 20, javaScriptEnabled: false });
 await picture("page-own-look", { ahead: 60, behind: 9, meanwhile: moving, policy: { page: { accent: "#7a2e8e", title: "Moonlight Festival" } } });
 
+/** A line with a lobby whose order is drawn: a page that waits for the opening, then one that has checked its place. */
+async function openingPictures() {
+  const item = "page-lobby";
+  await daegi.stock(item, 5000, "Friday 8 pm concert");
+  const opening = { opensAt: new Date(Date.now() + 754_000).toISOString(), order: "draw" };
+  await daegi.policy(item, { tokensPerTick: 1, maxActive: 1, graceSeconds: 0, entryUrl: shop.entryUrl, opening });
+  await daegi.joinOthers(item, 60);
+  const session = await BrowserSession.open(browser, [daegi.origin, shop.origin], PHONE);
+  const page = await session.open(daegi.page(item));
+  await expectScreen(page, "lobby");
+  await daegi.joinOthers(item, 60);
+  await page.waitForTimeout(2000);
+  await page.screenshot({ path: `${folder}/page-lobby.png` });
+  await daegi.admin("POST", `${item}/open`);
+  await expectScreen(page, "waiting");
+  await page.getByRole("button", { name: "Check the draw" }).click();
+  await page.locator("#checks").evaluate((list) => (list.closest("details").open = true));
+  await page.waitForTimeout(1500);
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await page.screenshot({ path: `${folder}/page-draw.png` });
+  await session.context.close();
+}
+
+/** A line with a lane: a page of an invited user. */
+async function lanePicture() {
+  const item = "page-lane";
+  const lanes = [{ name: "members", weight: 30, first: false }];
+  await daegi.stock(item, 5000, "Friday 8 pm concert");
+  await daegi.policy(item, { tokensPerTick: 1, maxActive: 1, entryUrl: shop.entryUrl, lanes });
+  await daegi.joinOthers(item, 60);
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+  const { codes } = await daegi.admin("POST", `${item}/invitations`, { lane: "members", count: 8, usesEach: 1, expiresAt });
+  const [mine, ...others] = codes;
+  for (const [n, code] of others.entries()) {
+    const headers = { "user-id": `member-${n}`, "content-type": "application/json" };
+    await fetch(`${daegi.origin}/api/v1/item/${item}/waiting-queue`, { method: "POST", headers, body: JSON.stringify({ code }) });
+  }
+  const session = await BrowserSession.open(browser, [daegi.origin, shop.origin], PHONE);
+  const page = await session.open(`${daegi.page(item)}#code=${mine}`);
+  await page.locator("#lane").filter({ hasText: "%" }).waitFor();
+  await page.waitForTimeout(1500);
+  await page.screenshot({ path: `${folder}/page-lane.png` });
+  await session.context.close();
+}
+
+await openingPictures();
+await lanePicture();
+
 await browser.close();
 await daegi.end();
 shop.end();

@@ -14,6 +14,7 @@
 mod check;
 mod cohort;
 mod merkle;
+mod rank_table;
 mod record;
 mod siphash;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use cohort::Cohort;
 pub use merkle::{
     CohortTree, DEPARTED_LEAF, RootBuilder, cohort_root, leaf, merkle_path, verify_path,
 };
+pub use rank_table::RankTable;
 pub use record::{DrawRecord, DrawState, DrawTicket, Hex};
 
 /// The version of the draw that this module computes. It is part of the seed.

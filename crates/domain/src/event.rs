@@ -1,6 +1,7 @@
-//! Events that daegi publishes: which ticket was admitted, how each ticket ended, and when a line opened and
-//! closed. Events that it consumes are in [`inbound`].
+//! Events that daegi publishes: which ticket was admitted, how each ticket ended, when a line opened and
+//! closed, and what the settings of an item are. Events that it consumes are in [`inbound`].
 
+mod control;
 pub mod inbound;
 mod line;
 
@@ -11,6 +12,9 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use uuid::Uuid;
 
+pub use self::control::{
+    ControlChanged, DrawControl, ItemRecord, LineRecord, ReadControl, RecordPosition,
+};
 pub use self::line::{LineClosed, LineEvent, LineOpened, PublishedDraw};
 use crate::ids::NumberInLane;
 use crate::{

@@ -37,6 +37,9 @@ pub struct Item {
     pub version: u64,
     /// Grows with every change of the item; what a change of policy is checked against.
     pub revision: u64,
+    /// Grows with every change of the settings that Kafka keeps, see [`crate::ItemControl`]; 0 for an item
+    /// without such a change.
+    pub control_version: u64,
     /// When it was created, in Unix milliseconds; absent for items of releases without this field.
     pub created_at: Option<Millis>,
     /// When an operator or a product service changed it last; absent as above.
@@ -133,6 +136,7 @@ impl Item {
             draw: None,
             version: 0,
             revision: 1,
+            control_version: 0,
             created_at: None,
             updated_at: None,
             policy: Policy::default(),

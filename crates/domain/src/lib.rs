@@ -11,6 +11,7 @@
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
+//! | [`control`] | the settings of an item as Kafka keeps them |
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
@@ -26,6 +27,7 @@
 //! | [`heartbeat`] | heartbeats of processes |
 
 pub mod branding;
+pub mod control;
 mod departed;
 pub mod draw;
 pub mod event;
@@ -50,11 +52,13 @@ pub mod topic;
 pub mod trace;
 
 pub use branding::{Branding, BrandingError, Colour};
+pub use control::{ItemControl, LineControl, SealedReveal};
 pub use departed::Departed;
 pub use draw::{Cohort, DrawRecord};
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{
-    LineClosed, LineEvent, LineOpened, PublishedDraw, TicketEvent, TokenActivated, TokenClosed,
+    ControlChanged, LineClosed, LineEvent, LineOpened, PublishedDraw, ReadControl, TicketEvent,
+    TokenActivated, TokenClosed,
 };
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};

@@ -189,7 +189,7 @@ pub(crate) mod timestamp {
 
     use crate::{Millis, rfc3339};
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         time: &Option<Millis>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -199,7 +199,7 @@ pub(crate) mod timestamp {
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Millis>, D::Error> {
         let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };

@@ -17,6 +17,8 @@ pub enum Topic {
     LineOpened,
     /// Outbound: lines that closed.
     LineClosed,
+    /// Outbound, compacted: the current settings of an item, which the consumer reads again after a data loss.
+    ControlChanged,
 }
 
 /// A topic name that Kafka accepts, also with the suffix `.dlq`: 1–245 of `A-Z a-z 0-9 . _ -`.
@@ -26,7 +28,7 @@ pub struct TopicName(String);
 /// The configured names of all topics. They are distinct, dead-letter topics included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topics {
-    names: [TopicName; 6],
+    names: [TopicName; 7],
 }
 
 /// The name is not valid in Kafka.
@@ -41,21 +43,30 @@ pub struct DuplicateTopicName(pub Topic);
 
 impl Topic {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ItemChanged,
         Self::OrderClosed,
         Self::TokenActivated,
         Self::TokenClosed,
         Self::LineOpened,
         Self::LineClosed,
+        Self::ControlChanged,
     ];
 
     /// The topics that daegi consumes.
     pub const INBOUND: [Self; 2] = [Self::ItemChanged, Self::OrderClosed];
 
     /// The topics that daegi publishes.
-    pub const OUTBOUND: [Self; 4] =
-        [Self::TokenActivated, Self::TokenClosed, Self::LineOpened, Self::LineClosed];
+    pub const OUTBOUND: [Self; 5] = [
+        Self::TokenActivated,
+        Self::TokenClosed,
+        Self::LineOpened,
+        Self::LineClosed,
+        Self::ControlChanged,
+    ];
+
+    /// The topics that keep the latest record of each key.
+    pub const COMPACTED: [Self; 3] = [Self::ItemChanged, Self::LineOpened, Self::ControlChanged];
 
     /// Returns the type of its events, which does not depend on the configured name.
     pub const fn event_type(self) -> &'static str {
@@ -66,6 +77,7 @@ impl Topic {
             Self::TokenClosed => "token.closed",
             Self::LineOpened => "line.opened",
             Self::LineClosed => "line.closed",
+            Self::ControlChanged => "control.changed",
         }
     }
 }

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A guard verifies passes offline, against daegi's published keys. The guards for Java and Node
-//! behave identically; `sdk/vectors` tests all three.
+//! behave identically; `sdk/vectors` tests all five.
 //!
 //! The default client has no TLS, which a guard in the same cluster as daegi does not need. For an
 //! `https` URL, pass a client with TLS to [`Guard::with_client`].

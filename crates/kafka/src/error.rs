@@ -18,6 +18,9 @@ pub enum Error {
     /// librdkafka was built without its mock cluster.
     #[error("the embedded broker is unavailable in this build")]
     EmbeddedUnavailable,
+    /// The broker does not know the leaders of a topic yet.
+    #[error("the broker did not return the partitions of the topic")]
+    MetadataUnavailable,
     /// An event that cannot be serialized.
     #[error("an event cannot be serialized as JSON")]
     Body(#[from] serde_json::Error),

@@ -1,7 +1,8 @@
 //! Maps each event to its topic and key.
 
 use daegi_domain::{
-    ItemChanged, ItemId, LineClosed, LineOpened, OrderClosed, TokenActivated, TokenClosed, Topic,
+    ControlChanged, ItemChanged, ItemId, LineClosed, LineOpened, OrderClosed, TokenActivated,
+    TokenClosed, Topic,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,6 +75,21 @@ impl Event for LineClosed {
     }
     fn time(&self) -> &str {
         &self.closed_at
+    }
+}
+
+impl Event for ControlChanged {
+    const TOPIC: Topic = Topic::ControlChanged;
+
+    fn item(&self) -> &ItemId {
+        &self.item_id
+    }
+    /// A version identifies one state of the settings of one item.
+    fn id(&self) -> String {
+        format!("{}:{}", self.item_id, self.control_version)
+    }
+    fn time(&self) -> &str {
+        &self.changed_at
     }
 }
 

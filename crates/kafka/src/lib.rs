@@ -16,6 +16,7 @@
 //! | [`record`] | a message to publish, with CloudEvents headers |
 //! | [`publisher`] | the publisher and its delivery guarantees |
 //! | [`consumer`] | the consumer loop, replays and dead letters |
+//! | [`topic_metadata`] | how many partitions a topic has |
 //! | [`metrics`] | the names of its metrics |
 //! | [`embedded`] | a broker inside the process, for trials and tests |
 
@@ -28,6 +29,7 @@ pub mod metrics;
 pub mod publisher;
 pub mod record;
 pub mod schema;
+pub mod topic_metadata;
 
 pub use consumer::{
     Consumer, ConsumerConfig, InboundMessage, LagHandle, MessageHandler, PartialFailure, Poison,
@@ -38,3 +40,4 @@ pub use error::{Error, Result};
 pub use event::Event;
 pub use publisher::{PendingDelivery, PublishSession, Publisher};
 pub use record::Record;
+pub use topic_metadata::TopicMetadata;

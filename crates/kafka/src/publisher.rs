@@ -85,6 +85,18 @@ impl Publisher {
         Ok(Self { config, delivery_timeout: DELIVERY_TIMEOUT, current })
     }
 
+    /// Creates another publisher with the same configuration. Records that the broker rejects stop only the
+    /// publisher that sent them.
+    ///
+    /// # Errors
+    /// If librdkafka rejects the configuration.
+    pub fn separate(&self) -> Result<Self> {
+        let producer = self.config.create_with_context(DeliveryContext::default())?;
+        let current = Mutex::new(ProducerGeneration { generation: 0, producer });
+        let (config, delivery_timeout) = (self.config.clone(), self.delivery_timeout);
+        Ok(Self { config, delivery_timeout, current })
+    }
+
     /// Sets how long the broker has to confirm the records of one send.
     #[must_use]
     pub fn with_delivery_timeout(mut self, delivery_timeout: Duration) -> Self {

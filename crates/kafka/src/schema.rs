@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 
 #[cfg(feature = "schema-validation")]
 use daegi_domain::Topic;
-use daegi_domain::{ItemChanged, LineClosed, LineOpened, OrderClosed, TokenActivated, TokenClosed};
+use daegi_domain::{
+    ControlChanged, ItemChanged, LineClosed, LineOpened, OrderClosed, TokenActivated, TokenClosed,
+};
 #[cfg(feature = "schema-validation")]
 use jsonschema::Validator;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
@@ -31,7 +33,7 @@ pub struct EventSchema {
 
 /// Returns one schema per event.
 #[must_use]
-pub fn all() -> [EventSchema; 6] {
+pub fn all() -> [EventSchema; 7] {
     [
         for_event::<ItemChanged>(),
         for_event::<OrderClosed>(),
@@ -39,6 +41,7 @@ pub fn all() -> [EventSchema; 6] {
         for_event::<TokenClosed>(),
         for_event::<LineOpened>(),
         for_event::<LineClosed>(),
+        for_event::<ControlChanged>(),
     ]
 }
 

@@ -25,6 +25,8 @@ pub use otlp::OtlpEndpoint;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
 
+use crate::http::TrustedProxies;
+use crate::rate_limit::Rate;
 use options::Options;
 
 /// `EX_USAGE` of sysexits: the command line or the environment is invalid.
@@ -92,6 +94,10 @@ pub struct Config {
     pub max_held_per_ticket: usize,
     /// Maximum lines in the memory of one api.
     pub max_cached_lines: usize,
+    /// Which proxies name the addresses of clients.
+    pub trusted_proxies: TrustedProxies,
+    /// How often sources, users and tickets may send requests to one api.
+    pub rates: Rates,
     /// How long a shutdown waits for requests in flight.
     pub drain: Duration,
     /// The log filter, in the syntax of `EnvFilter`.
@@ -119,6 +125,21 @@ impl Config {
             tick_ms: u32::try_from(self.tick.as_millis()).unwrap_or(u32::MAX),
         }
     }
+}
+
+/// How often sources, users and tickets may send requests to one api; `None` is no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Joins of one source.
+    pub source_joins: Option<Rate>,
+    /// Polls and other requests of one source.
+    pub source_polls: Option<Rate>,
+    /// New streams of one source.
+    pub source_streams: Option<Rate>,
+    /// Joins of one user and item.
+    pub user_joins: Option<Rate>,
+    /// Polls of one ticket.
+    pub ticket_polls: Option<Rate>,
 }
 
 /// A parsed command line.
@@ -215,6 +236,17 @@ impl Config {
             max_long_polls: options.max_long_polls as usize,
             max_held_per_ticket: options.max_held_per_ticket as usize,
             max_cached_lines: options.max_cached_lines as usize,
+            trusted_proxies: TrustedProxies::new(
+                options.trusted_proxies.0,
+                options.forwarded_header,
+            ),
+            rates: Rates {
+                source_joins: options.source_joins.0,
+                source_polls: options.source_polls.0,
+                source_streams: options.source_streams.0,
+                user_joins: options.user_joins.0,
+                ticket_polls: options.ticket_polls.0,
+            },
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,
             log_format: options.log_format,

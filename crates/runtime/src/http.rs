@@ -4,6 +4,8 @@
 //!   graceful shutdown.
 //! - [`HttpService`] wraps a router so that every failure is answered with a problem.
 //!   [`HttpService::with_fast_path`] answers the most frequent requests without the router.
+//! - [`TrustedProxies`] finds the [`Source`] of a request, and [`HttpService::with_filter`] refuses requests before they
+//!   cost anything.
 //! - [`bind`] binds an address; its error names the option that sets the address.
 //! - [`SwappableService`] is a service that is replaced while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
@@ -27,6 +29,7 @@ mod limits;
 mod listener;
 mod server;
 mod service;
+mod source;
 mod swap;
 
 pub use asset::{Asset, build_hash};
@@ -41,4 +44,5 @@ pub use limits::{Limits, REFUSED};
 pub use listener::{BindError, bind};
 pub use server::serve;
 pub use service::{BodyLimit, HttpService, MAX_HEADERS, MAX_URI, REQUEST_DEADLINE};
+pub use source::{ForwardedHeader, InvalidNetworks, Source, TrustedProxies};
 pub use swap::SwappableService;

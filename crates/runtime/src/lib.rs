@@ -20,6 +20,7 @@
 //! | [`problem`] | error codes, their status and their response |
 //! | [`http`] | the server loop, the service around every router, extractors that reject with problems |
 //! | [`health`] | `/livez`, `/readyz`, `/metrics` |
+//! | [`rate_limit`] | how often something may happen per key, in a fixed amount of memory |
 //! | [`openapi`] | routes with their documentation, and the OpenAPI document |
 //! | [`outage`] | logging and backoff of failing operations |
 //! | [`shutdown`] | the two steps of a shutdown, and the tasks it waits for |
@@ -32,6 +33,7 @@ pub mod openapi;
 pub mod outage;
 pub mod problem;
 pub mod process;
+pub mod rate_limit;
 pub mod rlimit;
 pub mod shutdown;
 pub mod spans;

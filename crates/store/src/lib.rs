@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`OutboxStore`], [`AdminStore`] |
+//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`] |
 //! | `types` | arguments and results, by role |
 //! | [`limits`] | limits and retention times |
 //! | `lease`, `lock` | leader election: [`Lease`] over a [`LockBackend`] |
@@ -39,9 +39,9 @@ mod types;
 pub use error::{Error, Result};
 pub use lease::Lease;
 pub use limits::{
-    ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS, LEAVE_WINDOW_MS, LEAVES_PER_CALL,
-    LEAVES_RETENTION_MS, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL,
-    RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
+    CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
+    LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_AUDIT_ENTRIES,
+    MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
 };
 pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
@@ -50,8 +50,8 @@ pub use redis::RedisStore;
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{
-    AdminStore, AdmissionStore, ItemStore, OpeningStore, OutboxStore, ReplayStore, SharedStore,
-    Store, TicketStore,
+    AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore, ReplayStore,
+    SharedStore, Store, TicketStore,
 };
 pub use types::{
     Admission, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,

@@ -7,11 +7,12 @@
 //! | `memory/line.rs` | the data of the line of one lane, and the operations that rules are made of |
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
-//! | `memory/{tickets,admission,opening}.rs` | the roles whose methods are rules |
+//! | `memory/{tickets,admission,opening,control}.rs` | the roles whose methods are rules |
 //! | `memory/rules/` | one file per Lua script, with the same name |
 
 mod admin;
 mod admission;
+mod control;
 mod entry_set;
 mod generation;
 mod item_lines;
@@ -43,7 +44,8 @@ use crate::types::{
     ReplayState,
 };
 use crate::{
-    AdminStore, ItemStore, LockBackend, MemoryLock, OutboxStore, ReplayStore, Result, Store,
+    AdminStore, CONTROL_LOG, ItemStore, LockBackend, MemoryLock, OutboxStore, ReplayStore, Result,
+    Store,
 };
 
 /// All lines of a waiting room that is one process.
@@ -154,17 +156,25 @@ impl MemoryStore {
 #[async_trait]
 impl ItemStore for MemoryStore {
     async fn put_item(&self, change: &ItemChange, now: Millis) -> Result<PutOutcome> {
-        let (mut state, partition) = (self.state(), self.partition_index(&change.id));
-        self.checked_identity(&mut state, partition, now);
-        let outcome = rules::items::put(&mut state.lines, change, self.run_id(), now);
-        if matches!(&outcome, PutOutcome::Created(item) if item.has_opening_ahead()) {
-            state.active.insert(change.id.clone());
-        }
-        Ok(outcome)
+        Ok(self.control_step(&change.id, |state, partition| {
+            self.checked_identity(state, partition, now);
+            let outcome = rules::items::put(&mut state.lines, change, self.run_id(), now);
+            if matches!(&outcome, PutOutcome::Created(item) if item.has_opening_ahead()) {
+                state.active.insert(change.id.clone());
+            }
+            outcome
+        }))
     }
 
-    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
-        Ok(self.state().lines.get_mut(id).is_some_and(rules::items::remove))
+    async fn remove_item(&self, id: &ItemId, now: Millis) -> Result<bool> {
+        Ok(self.control_step(id, |state, _| {
+            let Some(lines) = state.lines.get_mut(id) else { return false };
+            let is_removed = rules::items::remove(lines);
+            if is_removed {
+                lines.standard.bump_control(now);
+            }
+            is_removed
+        }))
     }
 
     async fn apply_item_updates(
@@ -172,12 +182,17 @@ impl ItemStore for MemoryStore {
         updates: &[ItemUpdate],
         now: Millis,
     ) -> Result<Vec<ItemUpdateOutcome>> {
-        let mut state = self.state();
+        let run_id = self.run_id();
         let apply = |update: &ItemUpdate| {
-            if let ItemUpdateKind::Upsert(change) = &update.kind {
-                self.checked_identity(&mut state, self.partition_index(&change.id), now);
-            }
-            rules::items::apply(&mut state.lines, update, self.run_id(), now)
+            self.control_step(update.item(), |state, partition| {
+                if state.replays.get(CONTROL_LOG) != Some(&(run_id, ReplayState::Complete)) {
+                    return ItemUpdateOutcome::Held;
+                }
+                if matches!(update.kind, ItemUpdateKind::Upsert(_)) {
+                    self.checked_identity(state, partition, now);
+                }
+                rules::items::apply(&mut state.lines, update, run_id, now)
+            })
         };
         Ok(updates.iter().map(apply).collect())
     }
@@ -200,28 +215,32 @@ impl ItemStore for MemoryStore {
         revision: u64,
         now: Millis,
     ) -> Result<PolicyUpdateOutcome> {
-        let mut state = self.state();
-        let Some(lines) = state.lines_mut(id) else { return Ok(PolicyUpdateOutcome::NotFound) };
-        let outcome = rules::set_policy::set_policy(lines, change, revision, now);
-        if lines.shared().item.has_opening_ahead() {
-            state.active.insert(id.clone());
-        }
-        Ok(outcome)
+        Ok(self.control_step(id, |state, _| {
+            let Some(lines) = state.lines_mut(id) else { return PolicyUpdateOutcome::NotFound };
+            let outcome = rules::set_policy::set_policy(lines, change, revision, now);
+            if lines.shared().item.has_opening_ahead() {
+                state.active.insert(id.clone());
+            }
+            outcome
+        }))
     }
 
     async fn set_paused(&self, id: &ItemId, paused: bool, now: Millis) -> Result<Option<Item>> {
-        Ok(self.state().lines_mut(id).map(|lines| {
-            let line = &mut lines.standard;
+        Ok(self.control_step(id, |state, _| {
+            let line = &mut state.lines_mut(id)?.standard;
             line.shared.item.paused = paused;
             line.shared.stopped |= paused;
-            line.bump_revision(now)
+            line.bump_control(now);
+            Some(line.bump_revision(now))
         }))
     }
 
     async fn reset(&self, id: &ItemId, now: Millis) -> Result<Option<Item>> {
-        Ok(self.state().lines_mut(id).map(|lines| {
+        Ok(self.control_step(id, |state, _| {
+            let lines = state.lines_mut(id)?;
             lines.restart();
-            lines.standard.bump_revision(now)
+            lines.standard.bump_control(now);
+            Some(lines.standard.bump_revision(now))
         }))
     }
 
@@ -229,6 +248,7 @@ impl ItemStore for MemoryStore {
         let mut state = self.state();
         state.lines.remove(id);
         state.active.remove(id);
+        state.changed_controls[self.partition_index(id)].remove(id);
         Ok(())
     }
 }

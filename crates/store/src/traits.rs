@@ -8,6 +8,7 @@
 
 mod admin;
 mod admission;
+mod control;
 mod item;
 mod opening;
 mod outbox;
@@ -22,6 +23,7 @@ use futures_util::future::try_join_all;
 
 pub use self::admin::AdminStore;
 pub use self::admission::AdmissionStore;
+pub use self::control::ControlStore;
 pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
@@ -35,7 +37,14 @@ pub type SharedStore = Arc<dyn Store>;
 /// A store with all roles.
 #[async_trait]
 pub trait Store:
-    ItemStore + ReplayStore + TicketStore + AdmissionStore + OpeningStore + OutboxStore + AdminStore
+    ItemStore
+    + ReplayStore
+    + TicketStore
+    + AdmissionStore
+    + OpeningStore
+    + ControlStore
+    + OutboxStore
+    + AdminStore
 {
     /// Returns how many partitions the store has.
     fn partitions(&self) -> u16;

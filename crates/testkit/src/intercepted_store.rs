@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    CohortRange, Drawn, EndReason, Item, ItemChange, ItemId, ItemUpdate, Lane, LivenessPage,
-    Millis, Number, PolicyChange, Settings, Ticket, UserId,
+    CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate, Lane,
+    LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId,
 };
 use daegi_store::{
-    AdminStore, Admission, AdmissionStore, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry,
-    HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin, LineCounts, LineSnapshot,
-    LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome,
-    PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
+    AdminStore, Admission, AdmissionStore, ChangeCursor, ControlStore, EndOutcome, EntryProof,
+    Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin,
+    LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
+    PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep, TicketState,
+    TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -55,8 +56,8 @@ impl<G: StoreInterceptor> ItemStore for InterceptedStore<G> {
         intercept!(self.put_item(change, now))
     }
 
-    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
-        intercept!(self.remove_item(id))
+    async fn remove_item(&self, id: &ItemId, now: Millis) -> Result<bool> {
+        intercept!(self.remove_item(id, now))
     }
 
     async fn apply_item_updates(
@@ -277,6 +278,29 @@ impl<G: StoreInterceptor> OpeningStore for InterceptedStore<G> {
 
     async fn leaves(&self, id: &ItemId, root: &[u8; 32], first: u64) -> Result<Vec<[u8; 32]>> {
         intercept!(self.leaves(id, root, first))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> ControlStore for InterceptedStore<G> {
+    async fn changed_controls(&self, partition: u16, limit: u32) -> Result<Vec<(ItemId, u64)>> {
+        intercept!(self.changed_controls(partition, limit))
+    }
+
+    async fn control(&self, id: &ItemId) -> Result<Option<ItemControl>> {
+        intercept!(self.control(id))
+    }
+
+    async fn controls_published(&self, partition: u16, published: &[(ItemId, u64)]) -> Result<()> {
+        intercept!(self.controls_published(partition, published))
+    }
+
+    async fn checkpoint_control(&self, epoch: Epoch, id: &ItemId, now: Millis) -> Result<bool> {
+        intercept!(self.checkpoint_control(epoch, id, now))
+    }
+
+    async fn restore_control(&self, control: &ItemControl, now: Millis) -> Result<bool> {
+        intercept!(self.restore_control(control, now))
     }
 }
 

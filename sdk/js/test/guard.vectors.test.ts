@@ -1,4 +1,4 @@
-// Runs the vectors of sdk/vectors, which the guards in Rust and Java run, too.
+// Runs the vectors of sdk/vectors, which the guards for other languages run, too.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -6,7 +6,8 @@ use axum::Router;
 use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::http::{HttpService, MAX_BODY};
+use daegi_runtime::config::Rates;
+use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
 
@@ -30,6 +31,10 @@ pub struct ApiDeps {
     pub clock: Clock,
     /// Limits of one pod.
     pub limits: ApiLimits,
+    /// Which proxies name the addresses of clients.
+    pub trusted_proxies: TrustedProxies,
+    /// How often sources, users and tickets may send requests.
+    pub rates: Rates,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -52,9 +57,10 @@ impl Api {
     /// Returns what the listeners serve, including the routes of `health`.
     #[must_use]
     pub fn services(self, health: &Health) -> Services {
-        let service = self.service;
+        let (service, filtering) = (Arc::clone(&self.service), self.service);
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
+            .with_filter(move |head| filtering.rate_limits.refuse(head))
             .with_fast_path(move |head| fast_path(&service, head));
         let internal = HttpService::new(self.internal.merge(health.router()));
         Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }
@@ -131,6 +137,8 @@ impl ApiDeps {
             pass_keys: config.secrets.pass_keys.clone(),
             clock: context.clock.clone(),
             limits: ApiLimits::from(config),
+            trusted_proxies: config.trusted_proxies.clone(),
+            rates: config.rates,
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

@@ -1,6 +1,7 @@
 //! Errors of requests, and their mapping to problem codes and statuses.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
@@ -94,6 +95,14 @@ pub enum Error {
         /// Milliseconds until the user may join again.
         wait_ms: u64,
     },
+    /// The source, user or ticket sent more requests than this pod permits.
+    #[error("too many {what}, try again in {} s", wait_seconds(wait))]
+    TooOften {
+        /// What there is too much of.
+        what: &'static str,
+        /// How long until another one is permitted.
+        wait: Duration,
+    },
     /// The ticket was issued before the line was restarted, or its line was lost.
     #[error("the line was restarted, join again")]
     Restarted,
@@ -144,7 +153,9 @@ impl Error {
             Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
-            Self::Superseded | Self::LeftTooOften { .. } => Code::RateLimited,
+            Self::Superseded | Self::LeftTooOften { .. } | Self::TooOften { .. } => {
+                Code::RateLimited
+            }
             // The client is not at fault and may retry.
             Self::Store(_)
             | Self::StoreTimeout
@@ -187,6 +198,11 @@ impl Error {
     }
 }
 
+/// Returns a wait in whole seconds, at least 1.
+fn wait_seconds(wait: &Duration) -> u32 {
+    u32::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(1)
+}
+
 impl From<JoinRefusal> for Error {
     fn from(refusal: JoinRefusal) -> Self {
         match refusal {
@@ -212,6 +228,9 @@ impl From<Error> for Problem {
         if let Error::LeftTooOften { wait_ms } = error {
             let seconds = u32::try_from(wait_ms.div_ceil(1000)).unwrap_or(u32::MAX);
             return problem.retry_after(seconds);
+        }
+        if let Error::TooOften { wait, .. } = error {
+            return problem.retry_after(wait_seconds(&wait));
         }
         if let Error::NotOpenYet { opens_at, lobby_at, wait_ms } = error {
             let seconds = wait_ms.div_ceil(1000).clamp(1, MAX_OPENING_WAIT_MS / 1000);

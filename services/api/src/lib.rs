@@ -23,6 +23,7 @@
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
 //! | `warmup` | requests that the pod makes before it becomes ready |
+//! | `rate_limits` | how often sources, users and tickets may send requests |
 //! | `waiting_page` | the HTML of the waiting page |
 //! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
 
@@ -31,6 +32,7 @@ mod endpoints;
 mod error;
 mod lines;
 mod metrics;
+mod rate_limits;
 mod routes;
 mod tickets;
 mod timeouts;

@@ -12,7 +12,7 @@ use crate::tickets::Transport;
 /// Joins, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
 /// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full`,
-/// `store_full`, `left_too_often`, `not_open_yet` or `line_closed`.
+/// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code` or `rate_limited`.
 pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
 /// Tickets returned to clients, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
@@ -36,6 +36,8 @@ pub(crate) const HELD_SUPERSEDED: &str = "daegi_api_held_superseded_total";
 pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
 /// Requests refused because their ticket is older than `DAEGI_TICKET_MAX_AGE`.
 pub(crate) const TOO_OLD: &str = "daegi_api_tickets_too_old_total";
+/// Requests that a limit of `DAEGI_SOURCE_…`, `DAEGI_USER_JOINS` or `DAEGI_TICKET_POLLS` refused, by `limit`.
+pub(crate) const RATE_LIMITED: &str = "daegi_api_rate_limited_total";
 /// Flushed pages of marks of seen tickets.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -44,7 +46,7 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 8] = [
+const REFUSALS: [&str; 10] = [
     "item_not_found",
     "disabled",
     "sold_out",
@@ -53,6 +55,8 @@ const REFUSALS: [&str; 8] = [
     "left_too_often",
     "not_open_yet",
     "line_closed",
+    "invalid_code",
+    "rate_limited",
 ];
 
 /// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
@@ -66,6 +70,8 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::LeftTooOften { .. } => Some(5),
         Error::NotOpenYet { .. } => Some(6),
         Error::LineClosed => Some(7),
+        Error::Invitation(_) | Error::InvitationUsed => Some(8),
+        Error::TooOften { .. } => Some(9),
         _ => None,
     }
 }
@@ -95,6 +101,7 @@ fn describe() {
         (HELD_SUPERSEDED, "Held connections that a newer one of the same ticket ended, by kind"),
         (HELD_REFUSED, "Connections not held because the pod is at its limit, by kind"),
         (TOO_OLD, "Requests refused because their ticket is past its maximum age"),
+        (RATE_LIMITED, "Requests over a limit of their source, user or ticket, by limit"),
         (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
     ] {
         describe_counter!(name, Unit::Count, help);
@@ -169,9 +176,10 @@ mod tests {
             JoinRefusal::LeftTooOften { wait_ms: 1 },
             JoinRefusal::NotOpenYet,
             JoinRefusal::LineClosed,
+            JoinRefusal::InvitationUsed,
         ];
         let reasons = all.map(|refusal| refusal_index(&refusal.into()));
-        assert_eq!(reasons, [0, 1, 2, 3, 4, 5, 6, 7].map(Some));
+        assert_eq!(reasons, [0, 1, 2, 3, 4, 5, 6, 7, 8].map(Some));
     }
 
     #[test]

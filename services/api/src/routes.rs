@@ -90,12 +90,13 @@ const PAGE: Parameter = Parameter {
 
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until the next poll; only while waiting.")];
-const ANY_TICKET: [Code; 6] = [
+const ANY_TICKET: [Code; 7] = [
     Code::InvalidRequest,
     Code::InvalidToken,
     Code::TokenMismatch,
     Code::ItemNotFound,
     Code::LineRestarted,
+    Code::RateLimited,
     Code::Unavailable,
 ];
 
@@ -183,6 +184,7 @@ fn leave() -> ApiOperation {
             Code::InvalidRequest,
             Code::InvalidToken,
             Code::TokenMismatch,
+            Code::RateLimited,
             Code::Unavailable,
         ])
 }
@@ -191,7 +193,8 @@ fn line() -> ApiOperation {
     Operation::new(("get", LINE), ("line", "Get a line"), tickets::line)
         .with_parameters([ITEM])
         .with_response(ResponseSpec::json::<Line>(200, "The line."))
-        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound])
+        .with_problems([Code::RateLimited, Code::Unavailable])
 }
 
 fn draw() -> ApiOperation {
@@ -200,7 +203,8 @@ fn draw() -> ApiOperation {
         .with_parameters([ITEM, DRAW_TOKEN])
         .with_response(ResponseSpec::json::<DrawRecord>(200, "The record."))
         .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
-        .with_problems([Code::ItemNotFound, Code::NoDraw, Code::LineRestarted, Code::Unavailable])
+        .with_problems([Code::ItemNotFound, Code::NoDraw, Code::LineRestarted])
+        .with_problems([Code::RateLimited, Code::Unavailable])
 }
 
 fn verify() -> ApiOperation {

@@ -29,6 +29,7 @@ use self::connections::ConnectionLimiter;
 use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
+use crate::rate_limits::RateLimits;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
@@ -49,6 +50,7 @@ pub(crate) struct TicketService {
     ticket_keys: TicketKeys,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
+    pub(crate) rate_limits: RateLimits,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -87,6 +89,7 @@ impl TicketService {
             ticket_keys: deps.ticket_keys,
             metrics,
             tracer: deps.tracer,
+            rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),
             connections: ConnectionLimiter::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),

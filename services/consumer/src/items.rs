@@ -8,7 +8,7 @@ use daegi_kafka::{
     InboundMessage, MessageHandler, PartialFailure, Poison, ReplayProgress, RetryLater,
 };
 use daegi_runtime::Clock;
-use daegi_store::ItemStore;
+use daegi_store::{ItemStore, ItemUpdateOutcome};
 
 use crate::ConsumerDeps;
 use crate::error::{InvalidMessage, decode, retry_later};
@@ -47,7 +47,13 @@ impl MessageHandler for ItemHandler {
     /// as applied.
     async fn apply(&self, updates: &[ItemUpdate]) -> Result<(), PartialFailure> {
         let applied = self.store.apply_item_updates(&coalesce(updates), self.clock.now_ms()).await;
-        applied.map(drop).map_err(|error| PartialFailure { applied: 0, cause: retry_later(&error) })
+        let held =
+            |outcomes: Vec<ItemUpdateOutcome>| match outcomes.contains(&ItemUpdateOutcome::Held) {
+                true => Err(RetryLater("the settings of items are not restored yet".to_owned())),
+                false => Ok(()),
+            };
+        let applied = applied.map_err(|error| retry_later(&error)).and_then(held);
+        applied.map_err(|cause| PartialFailure { applied: 0, cause })
     }
 
     async fn replay_progress(&self, partition: i32) -> Result<ReplayProgress, RetryLater> {

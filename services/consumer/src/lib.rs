@@ -15,10 +15,12 @@
 //! | [`items`] | events of product services |
 //! | [`orders`] | events of order services |
 //! | [`ended_tickets`] | tickets that ended before the store lost data, from daegi's own `token.closed` |
+//! | [`control`] | settings of items that the store lost, from daegi's own `control.changed` |
 //! | `replay` | the replay progress of each topic partition, in the store |
 //! | `heartbeat` | reports the lag to operators |
 //! | [`error`] | why an event cannot be applied, and whether a retry helps |
 
+pub mod control;
 pub mod ended_tickets;
 pub mod error;
 mod heartbeat;
@@ -29,12 +31,13 @@ mod replay;
 use ::metrics::gauge;
 use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
 use daegi_domain::{TicketKeys, Topic};
-use daegi_kafka::{Consumer, ConsumerConfig, metrics};
+use daegi_kafka::{Consumer, ConsumerConfig, TopicMetadata, metrics};
 use daegi_runtime::health::Component;
 use daegi_runtime::http::HttpService;
 use daegi_runtime::{Clock, Config, Shutdown};
 use daegi_store::SharedStore;
 
+pub use control::ControlHandler;
 pub use daegi_bootstrap::Listeners;
 pub use ended_tickets::EndedTicketHandler;
 pub use error::Error;
@@ -81,7 +84,12 @@ pub fn start(
     if let Some(config) = config {
         let items = Consumer::new(config.clone(), ItemHandler::new(&deps))?;
         let orders = Consumer::new(config.clone(), OrderHandler::new(&deps))?;
-        let ends = Consumer::new(config, EndedTicketHandler::new(&deps))?;
+        let ends = Consumer::new(config.clone(), EndedTicketHandler::new(&deps))?;
+        let controls = Consumer::new(config.clone(), ControlHandler::new(&deps))?;
+        let metadata = TopicMetadata::new(&config.brokers)?;
+        let replay = control::watch_replay(deps.store.clone(), config, metadata);
+        shutdown.spawn_until_stopped("settings replay", replay);
+        shutdown.spawn("settings", controls.run(shutdown.token().clone()));
         let heartbeats = heartbeat::run(deps.store, deps.clock, vec![items.lag(), orders.lag()]);
         shutdown.spawn_until_stopped("heartbeat", heartbeats);
         shutdown.spawn("items", items.run(shutdown.token().clone()));

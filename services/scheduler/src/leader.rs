@@ -5,6 +5,7 @@
 //! lease immediately so that the next leader need not wait until it expires.
 
 mod line_gauges;
+mod settings_recorder;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,6 +131,7 @@ impl LeaderLoop {
                 () = self.run_ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
                 () = self.publish_leader(&current) => {}
+                () = settings_recorder::run(&*self.store, epoch, &self.clock) => {}
             }
         };
         let end = match lost.run_until_cancelled(working).await {

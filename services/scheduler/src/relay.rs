@@ -4,6 +4,7 @@
 //! one publishes the event again with the same id. Partitions are published concurrently and never wait
 //! for each other; within one, events keep their order.
 
+mod controls;
 mod partition;
 mod recent_events;
 mod sink;
@@ -86,6 +87,7 @@ impl Relay {
         // One task per partition, so that a full outbox does not delay the leader's ticks. The set
         // aborts its tasks when it is dropped with this future.
         let mut partitions = JoinSet::new();
+        partitions.spawn(self.clone().run_controls());
         for partition in 0..self.store.partitions() {
             partitions.spawn(self.clone().run_partition(partition, outage.clone()));
         }

@@ -1,16 +1,18 @@
-//! The five scenarios that users notice: cold start, polls, joins, admissions, open connections.
+//! The six scenarios that users notice: cold start, polls, joins, admissions, openings, open connections.
 //!
 //! Redis and one api pod run as child processes; the load comes from `wrk`. The baseline is an axum handler in its own process
 //! that only returns JSON of a ticket's size, under the same load.
 
 mod admissions;
 mod baseline;
+mod callgrind;
 mod cold_start;
 mod fixture;
 mod joins;
 mod line;
 mod longest_script;
 mod moving_line;
+mod openings;
 mod polls;
 mod stream_client;
 mod streams;
@@ -68,6 +70,7 @@ enum Scenario {
     Polls,
     Joins,
     Admissions,
+    Openings,
     Connections,
 }
 
@@ -82,6 +85,7 @@ impl Scenario {
             Self::Polls => polls::measure(fixture, options).await,
             Self::Joins => joins::measure(fixture, options).await,
             Self::Admissions => admissions::measure(fixture, options).await,
+            Self::Openings => openings::measure(fixture, options).await,
             Self::Connections => {
                 let mut measurements = streams::measure(fixture, options, Transport::Sse).await?;
                 let sockets = streams::measure(fixture, options, Transport::WebSocket).await?;

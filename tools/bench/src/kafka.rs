@@ -95,7 +95,7 @@ async fn publish(
 ) -> anyhow::Result<Duration> {
     let topics = Topics::with_names([(Topic::TokenActivated, topic.clone())])?;
     let publisher = Publisher::new(&kafka.bootstrap())?;
-    let sink = KafkaSink::shared(publisher, topics, TicketKeys::generate());
+    let sink = KafkaSink::shared(publisher, topics, TicketKeys::generate())?;
     let relay = Relay::new(store.clone(), sink);
     let started = Instant::now();
     let emptied = async {

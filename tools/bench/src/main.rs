@@ -5,7 +5,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`api`] | five scenarios: cold start, polls, joins, admissions, open connections |
+//! | [`api`] | six scenarios: cold start, polls, joins, admissions, openings, open connections |
 //! | [`kafka`] | the rate of the relay, as an order of magnitude |
 //! | [`measurement`] | one measured value with its target |
 //! | [`report`] | Markdown table, JSON and SVG of all measurements |
@@ -26,7 +26,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Cold start, polls, joins, admissions and open connections.
+    /// Cold start, polls, joins, admissions, openings and open connections.
     Api(api::Options),
     /// The rate of the relay with a real broker.
     Kafka(kafka::Options),

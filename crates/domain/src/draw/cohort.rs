@@ -5,14 +5,15 @@ use std::ops::Range;
 use super::siphash::SipKey;
 use crate::{Number, Rank};
 
-const ROUNDS: u8 = 12;
+pub(super) const ROUNDS: u8 = 12;
 
 /// The numbers that were in the lobby when the line opened, and their random order.
 ///
 /// Maps the interval of the cohort onto itself and every other number to the equal rank. So ranks and numbers
 /// share one space, and tickets after the cohort are served in order of arrival.
 ///
-/// A rank costs 150 ns to 650 ns, depending on the size, and needs no memory. The value has 72 bytes.
+/// A rank costs 150 ns to 650 ns, depending on the size, and needs no memory; for many ranks there is
+/// [`RankTable`](super::RankTable). The value has 72 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cohort {
     first: Number,
@@ -64,10 +65,8 @@ impl Cohort {
     /// Returns the rank of a number: permuted inside the cohort, equal to the number outside.
     #[must_use]
     pub fn rank(&self, number: Number) -> Rank {
-        match self.index(number.0) {
-            Some(index) => Rank(self.first.0 + self.permute(index)),
-            None => Rank(number.0),
-        }
+        let drawn = self.cohort_rank(number);
+        drawn.map_or(number.rank(), |rank| Rank(self.first.0 + rank - 1))
     }
 
     /// Returns the number that has a rank: the inverse of [`Cohort::rank`].
@@ -83,21 +82,24 @@ impl Cohort {
     /// cohort.
     #[must_use]
     pub fn cohort_rank(&self, number: Number) -> Option<u64> {
-        self.index(number.0).map(|index| self.permute(index) + 1)
+        let index = self.index(number.0)?;
+        Some(self.permute(index, |round, half| self.round(round, half)) + 1)
     }
 
-    fn index(&self, value: u64) -> Option<u64> {
+    pub(super) fn index(&self, value: u64) -> Option<u64> {
         value.checked_sub(self.first.0).filter(|index| *index < self.size)
     }
 
-    /// Applies the network until the result is below the size. It is a permutation of at most four times as
-    /// many values (sizes of 1 excepted), so that fewer than four applications are expected.
-    fn permute(&self, index: u64) -> u64 {
+    /// Applies the network with this round function until the result is below the size. It is a permutation of
+    /// at most four times as many values (sizes of 1 excepted), so that fewer than four applications are
+    /// expected.
+    #[inline]
+    pub(super) fn permute(&self, index: u64, function: impl Fn(u8, u64) -> u64) -> u64 {
         let mut value = index;
         loop {
             let (mut left, mut right) = self.split(value);
             for round in 0..ROUNDS {
-                (left, right) = (right, left ^ self.round(round, right));
+                (left, right) = (right, left ^ function(round, right));
             }
             value = (left << self.half_bits) | right;
             if value < self.size {
@@ -124,7 +126,12 @@ impl Cohort {
         (value >> self.half_bits, value & self.half_mask())
     }
 
-    fn round(&self, round: u8, half: u64) -> u64 {
+    pub(super) fn half_bits(&self) -> u32 {
+        self.half_bits
+    }
+
+    /// Returns the value of the round function: less than 2 to the power of `half_bits`.
+    pub(super) fn round(&self, round: u8, half: u64) -> u64 {
         self.key.hash(round, half) & self.half_mask()
     }
 

@@ -1,6 +1,6 @@
 //! SipHash-2-4 of the nine bytes of a round of the draw.
 //!
-//! A rank costs up to 48 hashes in the path of a poll. The two words of the message are built in registers
+//! A rank costs up to 48 hashes. The two words of the message are built in registers
 //! here, which takes two thirds of the time of a general implementation. A test compares both.
 
 /// A SipHash-2-4 key of 16 bytes as two little-endian words.

@@ -8,9 +8,9 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
-use super::value::{self, KafkaConfig, LogFormat, StoreConfig};
+use super::value::{self, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
 use super::{AdminToken, ConfigError, OtlpEndpoint, Role, args};
-use crate::http::Limits;
+use crate::http::{ForwardedHeader, Limits};
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
@@ -48,6 +48,10 @@ pub(super) struct Options {
     /// The name of the topic `line.closed`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
     pub(super) topic_line_closed: Option<TopicName>,
+
+    /// The name of the topic `control.changed`, which must be compacted.
+    #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
+    pub(super) topic_control_changed: Option<TopicName>,
 
     /// The Kafka consumer group. Installations on one cluster need different groups and different
     /// topics.
@@ -188,6 +192,38 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub(super) max_cached_lines: u32,
 
+    /// The networks of the proxies in front of the api, such as `10.0.0.0/8`. Only they may name the
+    /// address of a client. Empty: the address of the connection counts.
+    #[arg(long, value_name = "NETWORKS", default_value = "", value_parser = value::networks)]
+    pub(super) trusted_proxies: Networks,
+
+    /// The header in which the proxies name the client: `x-forwarded-for` or `forwarded`. Only one is
+    /// read, because proxies pass the other one on as the client sent it.
+    #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for", value_parser = value::forwarded_header)]
+    pub(super) forwarded_header: ForwardedHeader,
+
+    /// How often clients of one address (IPv6: of one /64) may join through one api: `20:500` is 20 per
+    /// second and 500 at the same time; `off` is no limit. A whole campus may be behind one address.
+    #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
+    pub(super) source_joins: RateOption,
+
+    /// The same for polls, and for all other requests that are neither joins nor streams.
+    #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
+    pub(super) source_polls: RateOption,
+
+    /// The same for new streams.
+    #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
+    pub(super) source_streams: RateOption,
+
+    /// How often one user may send joins of one item to one api, as `--source-joins`.
+    #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
+    pub(super) user_joins: RateOption,
+
+    /// How often one ticket may be polled at one api, as `--source-joins`. Tickets are polled at most
+    /// once per second by clients that keep to `pollAfterMs`.
+    #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
+    pub(super) ticket_polls: RateOption,
+
     /// How long a shutdown waits for requests in flight.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 10_000)]
     #[arg(value_parser = value_parser!(u64).range(0..=300_000))]
@@ -240,6 +276,7 @@ impl Options {
             (Topic::TokenClosed, self.topic_token_closed.take()),
             (Topic::LineOpened, self.topic_line_opened.take()),
             (Topic::LineClosed, self.topic_line_closed.take()),
+            (Topic::ControlChanged, self.topic_control_changed.take()),
         ];
         let renamed = given.into_iter().filter_map(|(topic, name)| Some((topic, name?)));
         Topics::with_names(renamed).map_err(|taken| {

@@ -5,9 +5,12 @@ use std::time::Duration;
 use std::{fmt, fs, io};
 
 use daegi_domain::{KeyError, PassKeys, TicketKeys};
+use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 
 use super::{ConfigError, Role};
+use crate::http::{ForwardedHeader, InvalidNetworks, TrustedProxies};
+use crate::rate_limit::{InvalidRate, Rate};
 
 /// The store. Its `Debug` form omits the password of the address.
 #[derive(Clone, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub enum InvalidValue {
     UnknownDuration,
     #[error("must be at least 1h")]
     ShortTicketAge,
+    #[error("must be x-forwarded-for or forwarded")]
+    UnknownForwardedHeader,
     #[error("must be true or false")]
     UnknownSwitch,
     #[error("is no log filter: {0}")]
@@ -205,6 +210,30 @@ pub(super) fn ticket_max_age(text: &str) -> Result<Duration, InvalidValue> {
     let age = humantime::parse_duration(text).map_err(|_| InvalidValue::UnknownDuration)?;
     let is_long_enough = age >= Duration::from_secs(3600);
     is_long_enough.then_some(age).ok_or(InvalidValue::ShortTicketAge)
+}
+
+/// Networks, as clap stores them: it takes a `Vec` for a repeated option.
+#[derive(Debug, Clone)]
+pub(super) struct Networks(pub(super) Vec<IpNet>);
+
+pub(super) fn networks(text: &str) -> Result<Networks, InvalidNetworks> {
+    TrustedProxies::parse_networks(text).map(Networks)
+}
+
+pub(super) fn forwarded_header(text: &str) -> Result<ForwardedHeader, InvalidValue> {
+    match text {
+        "x-forwarded-for" => Ok(ForwardedHeader::XForwardedFor),
+        "forwarded" => Ok(ForwardedHeader::Forwarded),
+        _ => Err(InvalidValue::UnknownForwardedHeader),
+    }
+}
+
+/// A rate or none, as clap stores it: it takes an `Option` for an option without a default.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RateOption(pub(super) Option<Rate>);
+
+pub(super) fn rate(text: &str) -> Result<RateOption, InvalidRate> {
+    Rate::parse(text).map(RateOption)
 }
 
 pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, InvalidValue> {

@@ -1,6 +1,6 @@
 //! The connection of a request: its peer address, deadline timer and received bytes.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::Request;
@@ -29,8 +29,14 @@ impl Client {
     }
 
     /// Returns the client of a request that has no connection, with an unlimited byte budget.
-    pub(super) fn unconnected() -> Self {
-        Self::new(Arc::new(Intake::new(Budget::new(usize::MAX))), None)
+    pub(super) fn unconnected(peer: Option<Peer>) -> Self {
+        let intake = Arc::new(Intake::new(Budget::new(usize::MAX)));
+        Self::new(intake, peer.map(|Peer(address)| address))
+    }
+
+    /// Returns the address of the other end of the connection.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.peer.map(|Peer(address)| address.ip())
     }
 
     /// Adds [`Peer`] to a request.

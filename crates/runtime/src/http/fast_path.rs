@@ -1,6 +1,7 @@
 //! Responses without the router.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, Method, Request, Uri};
@@ -13,7 +14,7 @@ use futures_util::future::BoxFuture;
 #[derive(Clone)]
 pub(super) struct FastPath(Arc<dyn Fn(RequestHead<'_>) -> Option<FastResponse> + Send + Sync>);
 
-/// A request whose body is empty.
+/// A request without its body.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     /// The method.
@@ -22,6 +23,8 @@ pub struct RequestHead<'a> {
     pub uri: &'a Uri,
     /// The headers.
     pub headers: &'a HeaderMap,
+    /// The other end of the connection; `None` for a request without a connection.
+    pub peer: Option<IpAddr>,
 }
 
 /// The response of the fast path.
@@ -40,13 +43,37 @@ impl FastPath {
         Self(Arc::new(respond))
     }
 
-    pub(super) fn respond<B>(&self, request: &Request<B>) -> Option<FastResponse> {
-        let head = RequestHead {
-            method: request.method(),
-            uri: request.uri(),
-            headers: request.headers(),
-        };
+    pub(super) fn respond(&self, head: RequestHead<'_>) -> Option<FastResponse> {
         (self.0)(head)
+    }
+}
+
+/// Refuses requests before anything else is done for them.
+#[derive(Clone)]
+pub(super) struct Filter(Arc<dyn Fn(RequestHead<'_>) -> Option<Response> + Send + Sync>);
+
+impl Filter {
+    pub(super) fn new(
+        refuse: impl Fn(RequestHead<'_>) -> Option<Response> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(refuse))
+    }
+
+    pub(super) fn refuse(&self, head: RequestHead<'_>) -> Option<Response> {
+        (self.0)(head)
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
+    }
+}
+
+impl<'a> RequestHead<'a> {
+    pub(super) fn new<B>(request: &'a Request<B>, peer: Option<IpAddr>) -> Self {
+        let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+        Self { method, uri, headers, peer }
     }
 }
 

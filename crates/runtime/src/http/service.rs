@@ -16,8 +16,8 @@ use tokio::time::Instant;
 use tower::Service;
 
 use super::body::{MAX_BODY, buffer_body};
-use super::connection::Client;
-use super::fast_path::{FastPath, FastResponse, RequestHead};
+use super::connection::{Client, Peer};
+use super::fast_path::{FastPath, FastResponse, Filter, RequestHead};
 use crate::problem::{Code, Problem};
 
 /// Maximum length of path and query, in bytes.
@@ -36,6 +36,7 @@ pub const REQUEST_DEADLINE: Duration = Duration::from_secs(40);
 #[derive(Debug, Clone)]
 pub struct HttpService {
     router: Router,
+    filter: Option<Filter>,
     fast_path: Option<FastPath>,
     body_limit: BodyLimit,
 }
@@ -62,7 +63,17 @@ impl HttpService {
     #[must_use]
     pub fn new(router: Router) -> Self {
         let router = router.fallback(unknown_route).method_not_allowed_fallback(wrong_method);
-        Self { router, fast_path: None, body_limit: |_, _| MAX_BODY }
+        Self { router, filter: None, fast_path: None, body_limit: |_, _| MAX_BODY }
+    }
+
+    /// Sends every request to `refuse` first; its response is the answer if it returns one.
+    #[must_use]
+    pub fn with_filter(
+        mut self,
+        refuse: impl Fn(RequestHead<'_>) -> Option<Response> + Send + Sync + 'static,
+    ) -> Self {
+        self.filter = Some(Filter::new(refuse));
+        self
     }
 
     /// Offers every request without a body to `respond` before the router.
@@ -83,9 +94,10 @@ impl HttpService {
         self
     }
 
-    /// Handles a request that has no connection. Never fails.
+    /// Handles a request that has no connection. Its source is its [`Peer`], if it has one. Never fails.
     pub async fn handle(&self, request: Request) -> Response {
-        self.start(request, &Client::unconnected()).await
+        let peer = request.extensions().get::<Peer>().copied();
+        self.start(request, &Client::unconnected(peer)).await
     }
 
     /// Handles one of the consecutive requests of a connection.
@@ -93,7 +105,7 @@ impl HttpService {
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {
-        let respond = || self.fast_response(&request);
+        let respond = || self.fast_response(&request, client);
         match catch_unwind(AssertUnwindSafe(respond)) {
             Ok(Ok(Some(FastResponse::Ready(response)))) => ready_response(response),
             Ok(Ok(Some(FastResponse::Pending(answer)))) => catch_panic(answer),
@@ -108,16 +120,21 @@ impl HttpService {
         }
     }
 
-    /// Returns the response of the fast path, if it takes the request; a problem if the request
-    /// exceeds a limit.
+    /// Returns the response of the filter or the fast path, if one of them takes the request; a problem if
+    /// the request exceeds a limit.
     fn fast_response<B: HttpBody>(
         &self,
         request: &Request<B>,
+        client: &Client,
     ) -> Result<Option<FastResponse>, Problem> {
         check_uri(request.uri())?;
         check_headers(request.headers())?;
+        let head = RequestHead::new(request, client.peer());
+        if let Some(refused) = self.filter.as_ref().and_then(|filter| filter.refuse(head)) {
+            return Ok(Some(FastResponse::Ready(refused)));
+        }
         let fast_path = self.fast_path.as_ref().filter(|_| request.body().is_end_stream());
-        Ok(fast_path.and_then(|fast_path| fast_path.respond(request)))
+        Ok(fast_path.and_then(|fast_path| fast_path.respond(head)))
     }
 }
 

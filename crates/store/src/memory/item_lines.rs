@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use daegi_domain::line_rules::Occupancy;
-use daegi_domain::{Item, Lane, Millis, UserId};
+use daegi_domain::{Item, ItemControl, Lane, LineControl, Millis, Number, UserId};
 
 use super::line::{ItemState, Line};
 use crate::types::{LaneCounts, LineCounts};
@@ -63,6 +63,30 @@ impl ItemLines {
             let mut line = Line::new(shared, lane, run_id, now);
             line.inherit_loss(&self.standard, now);
             self.lanes.insert(lane, line);
+        }
+    }
+
+    /// Adds the line of a lane that has none.
+    pub(super) fn insert(&mut self, line: Line) {
+        self.lanes.insert(line.lane, line);
+    }
+
+    /// Returns the settings and where the counters of the lines stand.
+    pub(super) fn control(&self) -> ItemControl {
+        let ItemState { item, removed, last_update, .. } = self.shared();
+        let line = |line: &Line| LineControl {
+            lane: line.lane,
+            valid_from: line.valid_from,
+            tail: line.tail,
+            first_waiting: line.waiting.first_number_from(Number(0)),
+        };
+        ItemControl {
+            id: item.id.clone(),
+            control_version: item.control_version,
+            version: item.version,
+            position: *last_update,
+            lines: self.all().map(line).collect(),
+            item: (!removed).then(|| item.clone()),
         }
     }
 

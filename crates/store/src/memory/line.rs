@@ -79,6 +79,10 @@ pub(super) struct ItemState {
     pub(super) leads: Vec<u64>,
     /// Users of the present step who hold a live ticket in another lane than that of the step.
     pub(super) live_elsewhere: BTreeSet<UserId>,
+    /// The last number of the standard lane when the control version grew last.
+    pub(super) control_tail: Number,
+    /// The lowest number that waited in a lobby whose data was lost.
+    pub(super) lobby_first: Option<Number>,
     /// The users who joined with each invitation code.
     pub(super) redemptions: BTreeMap<u64, BTreeSet<UserId>>,
 }
@@ -111,6 +115,8 @@ impl ItemState {
             leaves: DeadlineQueue::default(),
             leads: Vec::new(),
             live_elsewhere: BTreeSet::new(),
+            control_tail: Number(0),
+            lobby_first: None,
             redemptions: BTreeMap::new(),
         }
     }
@@ -157,8 +163,15 @@ impl Line {
         self.shared.item.clone()
     }
 
+    /// Records a change of the settings at `now`, so that the leader publishes them. Runs on the standard lane.
+    pub(super) fn bump_control(&mut self, now: Millis) {
+        let item = &mut self.shared.item;
+        item.control_version = now.max(item.control_version + 1);
+        self.shared.control_tail = self.tail;
+    }
+
     /// Returns the cohort of the line. Only the standard lane is drawn.
-    fn cohort(&self) -> Option<CohortRange> {
+    pub(super) fn cohort(&self) -> Option<CohortRange> {
         let draw = self.shared.item.draw.as_ref().filter(|_| self.lane.is_standard())?;
         draw.cohort
     }
@@ -476,6 +489,7 @@ impl Line {
         self.shared.removed = false;
         (self.shared.stopped, self.shared.servable_since) = (false, 0);
         (self.served_ranks, self.draw_leaves) = (0, BTreeMap::new());
+        self.shared.lobby_first = None;
     }
 
     /// Returns whether a user has a ticket in the line or in the entry set.

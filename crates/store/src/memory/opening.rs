@@ -83,8 +83,9 @@ impl MemoryStore {
         id: &ItemId,
         step: impl FnOnce(&mut Line, &mut PendingEvents) -> T,
     ) -> Result<T> {
-        let (mut state, partition) = (self.state(), self.partition_index(id));
-        state.check_epoch(epoch)?;
-        Ok(state.update_line((id, Lane::STANDARD), partition, Some(epoch), step))
+        self.control_step(id, |state, partition| {
+            state.check_epoch(epoch)?;
+            Ok(state.update_line((id, Lane::STANDARD), partition, Some(epoch), step))
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! One file per Lua script, with the same name: the specification of the Redis store.
 
 pub(super) mod admit;
+pub(super) mod checkpoint_control;
 pub(super) mod close_line;
 pub(super) mod end_ticket;
 pub(super) mod expire;
@@ -10,6 +11,7 @@ pub(super) mod join;
 pub(super) mod open_line;
 pub(super) mod reclaim;
 pub(super) mod resolve;
+pub(super) mod restore_control;
 pub(super) mod restore_entry;
 pub(super) mod set_policy;
 pub(super) mod sweep;

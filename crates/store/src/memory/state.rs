@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
     pub(super) heartbeats: Heartbeats,
+    /// The items of each partition whose settings are not published yet, with their control versions.
+    pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
     pub(super) generations: Vec<Generation>,
 }
@@ -42,6 +44,7 @@ impl State {
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
             heartbeats: Heartbeats::default(),
+            changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
         }
     }
@@ -49,6 +52,11 @@ impl State {
     pub(super) fn check_epoch(&self, epoch: Epoch) -> Result<()> {
         let leads = epoch.0 == self.epoch && epoch.0 > 0;
         if leads { Ok(()) } else { Err(Error::StaleEpoch(epoch.0)) }
+    }
+
+    /// Returns the control version of an item, also of one that was removed.
+    pub(super) fn control_version(&self, id: &ItemId) -> u64 {
+        self.lines.get(id).map_or(0, |lines| lines.shared().item.control_version)
     }
 
     /// Returns the lines of an item that was not removed.

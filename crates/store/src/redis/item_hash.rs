@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use daegi_domain::{
-    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemId, ItemName, LaneName, LanePolicy,
-    Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
+    Branding, CohortRange, Draw, Drawn, Guard, Item, ItemControl, ItemId, ItemName, LaneName,
+    LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy, Reveal,
 };
 
 use crate::{Error, Result};
@@ -91,7 +91,7 @@ fn read_lanes(hash: &Hash) -> Result<Vec<LanePolicy>> {
 }
 
 /// Returns the fields of a line whose opening is still ahead.
-pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 9] {
+pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 10] {
     let reveal = reveal.map(|reveal| hex::encode(reveal.0)).unwrap_or_default();
     let empty = String::new;
     [
@@ -101,10 +101,48 @@ pub(super) fn new_draw(reveal: Option<Reveal>) -> [(&'static str, String); 9] {
         ("cohortFirst", empty()),
         ("cohortSize", empty()),
         ("cohortServed", "0".to_owned()),
+        ("lobbyFirst", empty()),
         ("drawRoot", empty()),
         ("drawBeacon", empty()),
         ("drawSeed", empty()),
     ]
+}
+
+/// Returns the fields of the product service.
+pub(super) fn product(control: &ItemControl) -> Vec<(&'static str, String)> {
+    let mut fields = vec![("version", control.version.to_string())];
+    if let Some(position) = control.position {
+        fields.push(("readOffset", position.offset.to_string()));
+        fields.push(("readAt", position.at.to_string()));
+    }
+    if let Some(item) = &control.item {
+        fields.push(("name", item.name.as_str().to_owned()));
+        fields.push(("stock", item.stock.to_string()));
+        fields.push(("enabled", u8::from(item.enabled).to_string()));
+    }
+    fields
+}
+
+/// Returns the fields of the settings that survive a data loss.
+pub(super) fn settings(item: &Item) -> Vec<(&'static str, String)> {
+    let draw = item.draw.as_ref();
+    let cohort = draw.and_then(|draw| draw.cohort);
+    let drawn = draw.and_then(|draw| draw.drawn);
+    let hash = |bytes: Option<[u8; 32]>| bytes.map(hex::encode).unwrap_or_default();
+    let mut fields = policy(&item.policy);
+    fields.extend([
+        ("paused", u8::from(item.paused).to_string()),
+        ("createdAt", optional(item.created_at)),
+        ("openedAt", optional(item.opened_at)),
+        ("closedAt", optional(item.closed_at)),
+        ("reveal", hash(draw.map(|draw| draw.reveal.0))),
+        ("cohortFirst", optional(cohort.map(|cohort| cohort.first.0))),
+        ("cohortSize", optional(cohort.map(|cohort| cohort.size))),
+        ("drawRoot", hash(drawn.map(|drawn| drawn.root))),
+        ("drawBeacon", hash(drawn.and_then(|drawn| drawn.beacon))),
+        ("drawSeed", hash(drawn.map(|drawn| drawn.seed))),
+    ]);
+    fields
 }
 
 /// Reads the opening. An item of a release without this field has none.
@@ -177,6 +215,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         draw: read_draw(&hash)?,
         version: number(&hash, "version")?,
         revision: number(&hash, "revision")?,
+        control_version: maybe(&hash, "controlVersion")?.unwrap_or(0),
         created_at: maybe(&hash, "createdAt")?,
         updated_at: maybe(&hash, "updatedAt")?,
         policy: Policy {

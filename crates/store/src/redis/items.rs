@@ -15,8 +15,8 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::keys::PartitionKeys;
 use super::scripts::{ScriptInvocation, scripts};
 use super::{MAX_CONCURRENT_CALLS, RedisStore, generation, item_hash, reply};
-use crate::limits::MAX_USERS_PER_CALL;
-use crate::types::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome};
+use crate::limits::{CONTROL_LOG, MAX_USERS_PER_CALL};
+use crate::types::{ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
 use crate::{ItemStore, Result, partition_of};
 
 /// Item batches in flight: enough to keep Redis busy. Further batches wait in this process, because
@@ -32,9 +32,8 @@ impl ItemStore for RedisStore {
         self.put_single(change, now).await
     }
 
-    async fn remove_item(&self, id: &ItemId) -> Result<bool> {
-        // `now` would be the base of a tombstone, which a removal without a version never creates.
-        Ok(self.remove(id, None, None, 0).await? == ItemUpdateOutcome::Removed)
+    async fn remove_item(&self, id: &ItemId, now: Millis) -> Result<bool> {
+        Ok(self.remove(id, None, None, now).await? == ItemUpdateOutcome::Removed)
     }
 
     async fn apply_item_updates(
@@ -147,12 +146,23 @@ impl RedisStore {
                 ItemUpdateKind::Remove { id, version } => {
                     outcomes.extend(self.put_batch(partition, &changes, now).await?);
                     changes.clear();
-                    outcomes.push(self.remove(id, *version, Some(update.position), now).await?);
+                    outcomes.push(match self.is_control_read(partition).await? {
+                        true => self.remove(id, *version, Some(update.position), now).await?,
+                        false => ItemUpdateOutcome::Held,
+                    });
                 }
             }
         }
         outcomes.extend(self.put_batch(partition, &changes, now).await?);
         Ok(outcomes)
+    }
+
+    /// Returns whether the settings of items were restored to this partition.
+    async fn is_control_read(&self, partition: u16) -> Result<bool> {
+        let mut script = scripts().replay_state.invocation();
+        script.key(PartitionKeys::new(partition).replays).arg(CONTROL_LOG);
+        let state = self.run::<Option<String>>(script).await?;
+        Ok(reply::replay_state(state.as_deref())? == ReplayState::Complete)
     }
 
     async fn put_batch(
@@ -183,8 +193,12 @@ impl RedisStore {
         let mut script = scripts().put_items.invocation();
         let keys = PartitionKeys::new(partition);
         script.key(keys.items).key(keys.active).key(keys.generation);
+        script.key(keys.replays).key(keys.changed_controls);
         script.arg(u8::from(return_items)).arg(now);
         script.arg(self.generation_of(partition)).arg(generation::new_id());
+        // Only updates of product services have a position.
+        let is_update = changes.iter().any(|(_, position)| position.is_some());
+        script.arg(if is_update { CONTROL_LOG } else { "" });
         script.arg(2 * item_hash::opening_and_lanes(&Policy::default()).len());
         push_policy(&mut script, Some(&Policy::default()));
         for (change, position) in changes {
@@ -205,7 +219,8 @@ impl RedisStore {
         now: Millis,
     ) -> Result<ItemUpdateOutcome> {
         let mut script = self.all_lanes_script(id, |scripts| &scripts.remove_item);
-        script.arg(id.as_str()).arg(item_hash::optional(version)).arg(Number::base_at(now).0);
+        script.arg(id.as_str()).arg(now).arg(item_hash::optional(version));
+        script.arg(Number::base_at(now).0);
         push_position(&mut script, position);
         reply::item_update(&self.run::<String>(script).await?)
     }

@@ -22,6 +22,8 @@ pub(super) struct PartitionKeys {
     pub(super) items: String,
     /// HASH log → `reading:` or `read:` and the run id of the server: the replay state of each log.
     pub(super) replays: String,
+    /// ZSET item → control version: items whose settings are not published yet.
+    pub(super) changed_controls: String,
     /// HASH id, lost, lossAt: the generation of the partition's data, the generations that were
     /// lost, and when the last loss was recorded.
     pub(super) generation: String,
@@ -54,7 +56,7 @@ pub(super) enum LineKey {
 
 /// The keys of every line script in the order of `KEYS`, each with its name in Lua. Further keys of a
 /// script are the [`LANE_KEYS`] of all lanes, and slices of liveness.
-pub(super) const LINE_KEYS: [(&str, LineKey); 23] = {
+pub(super) const LINE_KEYS: [(&str, LineKey); 24] = {
     use LineKey::{LineHash, OfItem, OfLine, OfPartition};
     [
         ("ITEM", OfItem("item")), // HASH: item, policy, counters of the standard lane's line
@@ -80,6 +82,7 @@ pub(super) const LINE_KEYS: [(&str, LineKey); 23] = {
         ("RESERVED_SLOTS", OfLine("leftover")), // ZSET number of an entry given back → expiry of its pass
         ("LINE", LineHash),                     // HASH: the counters of the line
         ("CODES", OfItem("codes")), // HASH code → users who joined with it, and code user → 1
+        ("CHANGED", OfPartition(|keys| &keys.changed_controls)),
     ]
 };
 
@@ -111,6 +114,7 @@ impl PartitionKeys {
             fence: key("fence"),
             items: key("items"),
             replays: key("catalogues"),
+            changed_controls: key("changed-controls"),
             generation: key("generation"),
         }
     }

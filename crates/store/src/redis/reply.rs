@@ -2,6 +2,7 @@
 
 mod admin;
 mod admission;
+mod control;
 mod item;
 mod line;
 mod outbox;
@@ -12,6 +13,7 @@ use daegi_domain::ItemId;
 
 pub(super) use self::admin::heartbeats;
 pub(super) use self::admission::{AdmitReply, admission, expiry, sweep};
+pub(super) use self::control::{changed_controls, item_control};
 pub(super) use self::item::{item_update, policy_update, put, replay_state};
 pub(super) use self::line::{counts, snapshot};
 pub(super) use self::outbox::outbox;

@@ -107,12 +107,12 @@ macro_rules! registry {
 
 registry! {
     // Items.
-    put_items [generation] (ITEMS, ACTIVE, GENERATION, item_keys..)
-        (answer_items, now: int, generation, new_id, kept_words: int, default_words: int, words..);
-    remove_item [item restart] line (id, version, base, offset, read_at);
-    set_policy [item opening_ahead] line (revision, now, replaces_opening, fields..);
-    set_paused [item] line (paused, now);
-    reset [item restart] line (now);
+    put_items [generation control] (ITEMS, ACTIVE, GENERATION, REPLAYS, CHANGED, item_keys..)
+        (answer_items, now: int, generation, new_id, needs_log, kept_words: int, default_words: int, words..);
+    remove_item [item restart control] line (id, now: int, version, base, offset, read_at);
+    set_policy [item opening_ahead control] line (revision, now, replaces_opening, fields..);
+    set_paused [item control] line (paused, now);
+    reset [item restart control] line (now);
     purge [] line (id);
     // Replay of the item log.
     replay_state [] (REPLAYS) (log);
@@ -142,10 +142,17 @@ registry! {
     sweep [fence item opening tickets liveness outbox admission] line
         (epoch, now: int, cursor, max_users: int, first_slice: int);
     // Openings.
-    freeze_cohort [generation fence item opening opening_steps tickets outbox recovery] line (epoch, now: int);
-    open_line [fence item opening opening_steps] line (epoch, now: int, root, beacon, seed);
-    close_line [fence item opening opening_steps] line (epoch, now: int);
+    freeze_cohort [generation fence item opening opening_steps tickets outbox recovery control] line (epoch, now: int);
+    open_line [fence item opening opening_steps control] line (epoch, now: int, root, beacon, seed);
+    close_line [fence item opening opening_steps control] line (epoch, now: int);
     outbox_ack [] (OUTBOX, OUTBOX_EVENTS, OUTBOX_ADMISSIONS) (batches..);
+    // Settings that survive a data loss.
+    item_control [tickets] line ();
+    checkpoint_control [fence item opening control] line (epoch, now: int, interval: int);
+    controls_published [] (CHANGED) (published..);
+    restore_control [generation item opening tickets outbox recovery restart] line
+        (id, control_version: int, now: int, recovery_hold: int, generation, new_id, is_removed, version, reveal,
+         seed, line_words: int, product_words: int, words..);
     // Settings and partitions.
     init_settings [settings] (SETTINGS) (partitions, token_count_to_move, tick_ms);
     set_settings [settings] (SETTINGS) (fields..);

@@ -15,12 +15,14 @@ pub trait ItemStore: Debug + Send + Sync + 'static {
 
     /// Removes an item for an operator. Its line ends as in [`ItemStore::reset`]; entries live until
     /// they end. Returns false if there is no such item.
-    async fn remove_item(&self, id: &ItemId) -> Result<bool>;
+    async fn remove_item(&self, id: &ItemId, now: Millis) -> Result<bool>;
 
     /// Applies updates of product services in this order, one outcome each. Each is one atomic step
     /// on one item. An update whose version is not newer than the stored one changes nothing, nor
     /// does a removal without a version whose log position was applied before. The store keeps the
-    /// version of a removal, so that an older event cannot create the item again.
+    /// version of a removal, so that an older event cannot create the item again. All updates of a partition
+    /// are held until the log [`crate::CONTROL_LOG`] was read to its end, because a store that lost data must
+    /// have the settings of an item before the item.
     async fn apply_item_updates(
         &self,
         updates: &[ItemUpdate],

@@ -1,4 +1,4 @@
-use daegi_domain::Item;
+use daegi_domain::{Item, Lane};
 
 /// The outcome of a change of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum ItemUpdateOutcome {
     NotFound,
     /// The update is not newer than the stored item; nothing changed.
     Stale,
+    /// The settings of items are not restored yet; nothing changed.
+    Held,
 }
 
 /// How far a store has replayed a log.
@@ -46,8 +48,8 @@ pub enum PolicyUpdateOutcome {
     Conflict,
     /// Tickets are in the line, so that the opening cannot be replaced.
     LineNotEmpty,
-    /// A lane has tickets, so that it cannot be renamed, moved or removed.
-    LaneNotEmpty,
+    /// This lane has tickets, so that it cannot be renamed, moved or removed.
+    LaneNotEmpty(Lane),
     /// There is no such item.
     NotFound,
 }

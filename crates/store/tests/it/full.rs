@@ -155,7 +155,7 @@ async fn a_full_redis_refuses_only_new_tickets() {
     }
     assert!(store.reset(&concert, START).await.unwrap().is_some());
     assert_eq!(store.counts(&[concert]).await.unwrap()[0].waiting, 0);
-    assert!(store.remove_item(&other).await.unwrap());
+    assert!(store.remove_item(&other, later).await.unwrap());
 }
 
 #[tokio::test]

@@ -4,12 +4,13 @@ use daegi_domain::{ItemChange, ItemUpdate, ItemUpdateKind, LogPosition, Policy};
 use daegi_store::ItemUpdateOutcome::{Created, Removed, Stale};
 use daegi_store::ReplayState;
 
-use crate::support::{START, both, change, item};
+use crate::support::{START, both, change, item, settings_are_restored};
 
 #[tokio::test]
 async fn an_older_version_changes_nothing_even_after_a_removal() {
     let (stores, _server) = both().await;
     for (name, store) in stores {
+        settings_are_restored(&*store).await;
         let versioned = |version, stock| ItemChange {
             version: Some(version),
             stock,
@@ -45,6 +46,7 @@ async fn a_removal_without_a_version_is_applied_once() {
         position: read,
     };
     for (name, store) in stores {
+        settings_are_restored(&*store).await;
         let log = [put(1, read(5, 50)), gone(read(6, 60)), put(2, read(7, 70))];
         let outcomes = store.apply_item_updates(&log, START).await.unwrap();
         assert_eq!(outcomes, [Created, Removed, Created], "{name}");

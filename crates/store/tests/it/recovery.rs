@@ -1,5 +1,7 @@
 //! A store that lost data: a user who returns with a lost number gets the old position.
 
+mod control;
+
 use std::sync::Arc;
 
 use daegi_domain::{

@@ -72,7 +72,7 @@ async fn an_item_records_when_it_was_created_and_when_it_was_changed() {
         assert_eq!(times().await, (0, 3), "{name}: policy set");
         store.reset(&id, START + 4).await.unwrap();
         assert_eq!(times().await, (0, 4), "{name}: reset");
-        store.remove_item(&id).await.unwrap();
+        store.remove_item(&id, START).await.unwrap();
         store.put_item(&change("concert", Policy::default()), START + 5).await.unwrap();
         assert_eq!(times().await, (5, 5), "{name}: created again");
     }

@@ -18,7 +18,7 @@ const SLICE: u64 = NOW / 15_000;
 /// Keys with arbitrary names, so that a script that builds a key itself fails the test. The hash of the standard
 /// lane's line is that of the item.
 fn keys() -> Vec<String> {
-    let mut keys: Vec<_> = (1..=26).map(|index| format!("{{tag}}key-{index}")).collect();
+    let mut keys: Vec<_> = (1..=27).map(|index| format!("{{tag}}key-{index}")).collect();
     keys[21] = keys[0].clone();
     keys
 }
@@ -42,7 +42,7 @@ async fn call(
 /// Creates an item and joins two users, on raw keys.
 async fn join_two(connection: &mut redis::aio::MultiplexedConnection) {
     let now = NOW.to_string();
-    let mut put = vec!["0", &now, GENERATION, FRESH, "0", "18"];
+    let mut put = vec!["0", &now, GENERATION, FRESH, "", "0", "18"];
     put.extend(["mode", "always", "tokensPerTick", "", "maxActive", "", "admitUpToStock", "1"]);
     put.extend(["passTtlSeconds", "600", "graceSeconds", "60", "missedKeepSeconds", "300"]);
     put.extend(["onRejoin", "keep", "entryUrl", ""]);
@@ -51,8 +51,9 @@ async fn join_two(connection: &mut redis::aio::MultiplexedConnection) {
     let (items, generation, item) = (&keys()[15], &keys()[16], &keys()[0]);
     let mut put_items = put_items.key(items);
     put_items.key(&keys()[11]);
+    put_items.key(generation).key("{tag}replays").key(&keys()[23]);
     let created: Vec<String> =
-        put_items.key(generation).key(item).arg(&put).invoke_async(connection).await.unwrap();
+        put_items.key(item).arg(&put).invoke_async(connection).await.unwrap();
     assert_eq!(created, ["created"]);
     let mut join = vec![now.as_str(), "10", "45000", "", "1000", "120000", "600000", ""];
     join.extend(["kim", "lee"]);
@@ -158,7 +159,7 @@ async fn liveness_is_stored_as_long_as_the_policy_looks_back() {
         let limits = [("graceSeconds", policy.0), ("missedKeepSeconds", policy.1)];
         let () = connection.hset_multiple(&keys()[0], &limits).await.unwrap();
         call(&mut connection, &script("mark_seen"), &["0", "\u{1}"]).await.unwrap();
-        let seconds: i64 = connection.ttl(&keys()[23]).await.unwrap();
+        let seconds: i64 = connection.ttl(&keys()[24]).await.unwrap();
         assert!(lives.contains(&seconds), "{policy:?}: {seconds} s");
     }
 }

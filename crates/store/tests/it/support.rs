@@ -7,7 +7,8 @@ use daegi_domain::{
     EndReason, ItemChange, ItemId, ItemName, Number, Policy, Settings, Ticket, UserId,
 };
 use daegi_store::{
-    Epoch, JoinOutcome, LiveState, MemoryStore, RedisStore, SharedStore, TicketState,
+    CONTROL_LOG, Epoch, JoinOutcome, LiveState, MemoryStore, RedisStore, ReplayStore, SharedStore,
+    TicketState,
 };
 use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 
@@ -127,6 +128,12 @@ pub(crate) fn change(id: &str, policy: Policy) -> ItemChange {
 pub(crate) async fn open_concert(store: &SharedStore, policy: Policy) -> (ItemId, Epoch) {
     store.put_item(&change("concert", policy), START).await.unwrap();
     (item("concert"), store.begin_term(0).await.unwrap())
+}
+
+/// Records that the settings of items were restored, so that updates of product services are applied.
+pub(crate) async fn settings_are_restored(store: &dyn ReplayStore) {
+    store.begin_replay(CONTROL_LOG).await.unwrap();
+    assert!(store.complete_replay(CONTROL_LOG).await.unwrap());
 }
 
 /// Joins one user and returns the number of their ticket.

@@ -38,7 +38,7 @@ impl Kafka {
             .into_iter()
             .chain(dead_letters.iter().map(String::as_str))
             .collect();
-        create(&admin, &names, topics.name(Topic::ItemChanged)).await?;
+        create(&admin, &names, &Topic::COMPACTED.map(|topic| topics.name(topic))).await?;
         let admin = &admin;
         eventually(ADMIN_TIMEOUT, "every partition has a leader", async || {
             names.iter().all(|name| is_led(admin, name))
@@ -74,11 +74,11 @@ fn named(place: u32) -> anyhow::Result<Topics> {
     Ok(Topics::with_names(names.into_iter().collect::<Result<Vec<_>, _>>()?)?)
 }
 
-async fn create(admin: &Admin, names: &[&str], compacted: &str) -> anyhow::Result<()> {
+async fn create(admin: &Admin, names: &[&str], compacted: &[&str]) -> anyhow::Result<()> {
     let topics = names.iter().map(|name| {
         let topic = NewTopic::new(name, PARTITIONS, TopicReplication::Fixed(1));
         // As `infra/kafka/broker.sh` has it.
-        topic.set("cleanup.policy", if *name == compacted { "compact" } else { "delete" })
+        topic.set("cleanup.policy", if compacted.contains(name) { "compact" } else { "delete" })
     });
     let topics: Vec<_> = topics.collect();
     let options = AdminOptions::new().request_timeout(Some(ADMIN_TIMEOUT));

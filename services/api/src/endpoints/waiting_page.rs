@@ -28,7 +28,7 @@ const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'sel
 /// logged and stored in histories, and the token is all that is needed to use the ticket.
 const TICKET: &str = "daegi-ticket";
 /// Query of the page after a refused join without scripts; the problem code follows.
-const REFUSED: &str = "refused=";
+pub(crate) const REFUSED: &str = "refused=";
 /// The problem code of a refused invitation code.
 const INVALID_CODE: &str = "INVALID_CODE";
 /// Query of the page with the form for an invitation code, without scripts.

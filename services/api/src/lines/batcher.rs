@@ -180,7 +180,7 @@ fn deduplicate(tickets: Vec<Ticket>) -> Deduplicated {
 mod tests {
     use std::sync::Mutex;
 
-    use daegi_domain::{ItemId, Number};
+    use daegi_domain::{ItemId, Number, UserId};
     use futures_util::future::join_all;
     use tokio::sync::Semaphore;
 

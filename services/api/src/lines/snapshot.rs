@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use daegi_domain::draw::Cohort;
+use daegi_domain::draw::RankTable;
 use daegi_domain::line_rules::line_state;
 use daegi_domain::rate::SpeedEstimate;
 use daegi_domain::{Departed, LineState, Millis, Number, Rank, Reclaimed, Settings, line_rules};
@@ -25,7 +25,7 @@ pub(crate) struct CachedLine {
     /// Speed of the line, if it moves and the speed is known.
     pub(crate) pace: Option<SpeedEstimate>,
     /// The drawn cohort, whose tickets are served by rank. The rank of any other ticket is its number.
-    pub(crate) cohort: Option<Cohort>,
+    pub(crate) cohort: Option<Arc<RankTable>>,
     /// Whether the order of the lobby is not drawn yet, so that no ticket has a position.
     is_undecided: bool,
     /// Tickets that are served before the frontier.
@@ -55,7 +55,7 @@ pub(super) enum Lookup {
 impl CachedLine {
     /// Looks up a number. The position is exact as of `loaded_at`.
     pub(super) fn lookup(&self, number: Number) -> Lookup {
-        let (line, rank) = (&self.line, rank_in(self.cohort.as_ref(), number));
+        let (line, rank) = (&self.line, rank_in(self.cohort.as_deref(), number));
         if number > line.tail {
             Lookup::NotIssued
         } else if number < line.valid_from || rank < line.frontier {
@@ -84,7 +84,7 @@ impl CachedLine {
     /// the number was reclaimed after this copy was loaded.
     pub(super) fn may_miss_reclaimed(&self, number: Number) -> bool {
         let line = &self.line;
-        let rank = rank_in(self.cohort.as_ref(), number);
+        let rank = rank_in(self.cohort.as_deref(), number);
         (number <= line.base && !self.reclaimed.contains(rank)) || number > line.tail
     }
 
@@ -113,7 +113,8 @@ impl CachedLine {
             let fronts = (line.valid_from, line.front, line.frontier);
             let opening = line.item.policy.opening.as_ref();
             let waiting = (line.returning, cached.departed.len(), cached.reclaimed.len());
-            (fronts, waiting, cached.cohort, opening.cloned(), cached.state)
+            let cohort = cached.cohort.as_deref().map(RankTable::cohort).copied();
+            (fronts, waiting, cohort, opening.cloned(), cached.state)
         };
         observable(self) != observable(other) || self.page != other.page
     }
@@ -126,7 +127,7 @@ impl CachedLine {
 pub(crate) struct LineLoader {
     cursor: ChangeCursor,
     base: Number,
-    cohort: Option<Cohort>,
+    cohort: Option<Arc<RankTable>>,
     departed: Arc<Departed>,
     reclaimed: Arc<Reclaimed>,
     pages: Arc<MarkPages>,
@@ -220,7 +221,7 @@ impl LineLoader {
             state,
             pace: if state == LineState::Open { line.rate.estimate(now) } else { None },
             settings,
-            cohort: self.cohort,
+            cohort: self.cohort.clone(),
             is_undecided: line.lane.is_standard() && line.item.is_draw_undecided(now),
             ahead: line.returning + self.reclaimed.len(),
             departed: Arc::clone(&self.departed),
@@ -236,10 +237,10 @@ impl LineLoader {
     /// the changes must be read again.
     fn starts_over(&mut self, line: &LineSnapshot) -> bool {
         let cohort = line.cohort();
-        if cohort == self.cohort {
+        if cohort.as_ref() == self.cohort.as_deref().map(RankTable::cohort) {
             return false;
         }
-        self.cohort = cohort;
+        self.cohort = cohort.map(|cohort| Arc::new(RankTable::new(cohort)));
         let has_read = std::mem::take(&mut self.cursor) != ChangeCursor::default();
         self.base = Number(0);
         has_read
@@ -263,7 +264,7 @@ impl LineLoader {
         // Cached lines in use share the old set, so this copies it. A snapshot without changes
         // returns above and copies nothing.
         let departed = Arc::make_mut(&mut self.departed);
-        let cohort = self.cohort.as_ref();
+        let cohort = self.cohort.as_deref();
         for number in line.departed.drain(..).filter(|number| *number > line.base) {
             departed.insert(rank_in(cohort, number));
         }
@@ -278,7 +279,7 @@ impl LineLoader {
             return;
         }
         let reclaimed = Arc::make_mut(&mut self.reclaimed);
-        let cohort = self.cohort.as_ref();
+        let cohort = self.cohort.as_deref();
         line.reclaimed
             .drain(..)
             .for_each(|(from, to)| insert_reclaimed(reclaimed, cohort, from, to));
@@ -288,14 +289,19 @@ impl LineLoader {
 }
 
 /// Returns the rank of a number.
-fn rank_in(cohort: Option<&Cohort>, number: Number) -> Rank {
+fn rank_in(cohort: Option<&RankTable>, number: Number) -> Rank {
     cohort.map_or(number.rank(), |cohort| cohort.rank(number))
 }
 
 /// Inserts the ranks of a range of numbers. Those of the whole cohort are its numbers in another order, so only
 /// a part of a cohort is mapped number by number.
-fn insert_reclaimed(reclaimed: &mut Reclaimed, cohort: Option<&Cohort>, from: Number, to: Number) {
-    let numbers = cohort.map_or(0..0, Cohort::numbers);
+fn insert_reclaimed(
+    reclaimed: &mut Reclaimed,
+    cohort: Option<&RankTable>,
+    from: Number,
+    to: Number,
+) {
+    let numbers = cohort.map_or(0..0, |table| table.cohort().numbers());
     let (first, end) = (numbers.start.max(from.0), numbers.end.min(to.0 + 1));
     let is_partial = first < end && (first, end) != (numbers.start, numbers.end);
     let Some(cohort) = cohort.filter(|_| is_partial) else {

@@ -33,6 +33,12 @@ impl TicketService {
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let JoinRequest { user, token, code } = request;
+        if !item.is_reserved()
+            && let Err(limited) = self.rate_limits.check_user_join(item, &user)
+        {
+            self.metrics.joined(Err(&limited));
+            return Err(limited);
+        }
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
@@ -103,7 +109,8 @@ impl TicketService {
         cached: Arc<CachedLine>,
         place: LiveState,
     ) -> Result<(Arc<CachedLine>, LiveState)> {
-        let is_drawn = cached.cohort.is_some_and(|cohort| cohort.contains(ticket.number));
+        let is_drawn =
+            cached.cohort.as_ref().is_some_and(|table| table.cohort().contains(ticket.number));
         if !is_drawn || place != (LiveState::Waiting { position: None }) {
             return Ok((cached, place));
         }

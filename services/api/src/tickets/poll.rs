@@ -378,8 +378,8 @@ fn base_ticket(
         opens_at: None,
         opens_in_ms: None,
         cohort_rank: cached
-            .and_then(|cached| cached.cohort)
-            .and_then(|cohort| cohort.cohort_rank(ticket.number)),
+            .and_then(|cached| cached.cohort.as_ref())
+            .and_then(|table| table.cohort_rank(ticket.number)),
         lane: lane_name(ticket, cached).cloned(),
     }
 }

@@ -8,7 +8,8 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use daegi_api::{ApiDeps, ApiLimits};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
-use daegi_runtime::http::HttpService;
+use daegi_runtime::config::Rates;
+use daegi_runtime::http::{HttpService, TrustedProxies};
 use daegi_runtime::{Clock, Health, Shutdown, Tracer};
 use daegi_store::{AdmissionStore, ItemStore};
 use daegi_testkit::eventually;
@@ -75,18 +76,32 @@ impl TestResponse {
 impl Harness {
     /// Starts an api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
-        Self::with_limits(LIMITS)
+        Self::build(LIMITS, Rates::default(), TrustedProxies::default())
     }
 
     /// Starts a warm api with one open item and this limit of connections per ticket.
     pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
-        let harness = Self::with_limits(ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS });
+        let limits = ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS };
+        let harness = Self::build(limits, Rates::default(), TrustedProxies::default());
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
     }
 
-    fn with_limits(limits: ApiLimits) -> Self {
+    /// Starts a warm api with one open item and these rates.
+    pub(crate) async fn with_rates(item: &str, rates: Rates) -> Self {
+        Self::behind_proxies(item, rates, TrustedProxies::default()).await
+    }
+
+    /// The same behind proxies.
+    pub(crate) async fn behind_proxies(item: &str, rates: Rates, proxies: TrustedProxies) -> Self {
+        let harness = Self::build(LIMITS, rates, proxies);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
+    }
+
+    fn build(limits: ApiLimits, rates: Rates, trusted_proxies: TrustedProxies) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
@@ -98,6 +113,8 @@ impl Harness {
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
             limits,
+            trusted_proxies,
+            rates,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

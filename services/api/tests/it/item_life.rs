@@ -63,7 +63,7 @@ async fn a_reset_ends_all_tickets_and_the_new_line_starts_at_one() {
 async fn a_removed_item_is_not_found() {
     let harness = Harness::with_item("concert").await;
     let token = harness.token("concert", "kim").await;
-    harness.store.remove_item(&id("concert")).await.unwrap();
+    harness.store.remove_item(&id("concert"), harness.clock.now_ms()).await.unwrap();
     harness.join("concert", "lee").await.assert_problem(404, "ITEM_NOT_FOUND");
     eventually(TEST_TIMEOUT, "the line is gone", async || {
         harness.poll("concert", &token).await.status == 404
@@ -86,7 +86,7 @@ async fn an_entry_of_a_removed_item_lasts_until_it_ends() {
     let turn = harness.until_status("concert", &kim, "ENTERABLE").await;
     let mut stream = harness.open_stream("concert", &kim, None).await;
     assert_eq!(stream.ticket().await["status"], "ENTERABLE");
-    harness.store.remove_item(&id("concert")).await.unwrap();
+    harness.store.remove_item(&id("concert"), harness.clock.now_ms()).await.unwrap();
     eventually(TEST_TIMEOUT, "waiting tickets have ended", async || {
         harness.poll("concert", &lee).await.status == 404
     })

@@ -95,7 +95,8 @@ async fn a_removed_item_ends_the_long_poll() {
     let (harness, _, second) = listener().await;
     let (uri, began) = (held("concert", &second, 30_000), Instant::now());
     let item = id("concert");
-    let (response, gone) = tokio::join!(harness.get(&uri), harness.store.remove_item(&item));
+    let (response, gone) =
+        tokio::join!(harness.get(&uri), harness.store.remove_item(&item, harness.clock.now_ms()));
     gone.unwrap();
     response.assert_problem(404, "ITEM_NOT_FOUND");
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());

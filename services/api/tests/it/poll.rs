@@ -139,7 +139,8 @@ async fn the_line_is_public() {
     assert_eq!(shown["lineState"], "OPEN");
     assert_eq!(shown["waitingCount"], 2);
     assert!(shown["admittedPerSecond"].as_f64().unwrap() > 0.0);
-    assert_eq!(shown.as_object().unwrap().len(), 12);
+    assert_eq!(shown["lanes"], serde_json::json!([]), "a line without lanes");
+    assert_eq!(shown.as_object().unwrap().len(), 13);
     harness.end().await;
 }
 

@@ -266,7 +266,7 @@ async fn a_removed_item_ends_the_stream_with_a_problem() {
     let (harness, [kim]) = joined_users(["kim"]).await;
     let mut stream = harness.open_stream("concert", &kim, None).await;
     stream.ticket().await;
-    harness.store.remove_item(&id("concert")).await.unwrap();
+    harness.store.remove_item(&id("concert"), harness.clock.now_ms()).await.unwrap();
     stream.assert_ends_with("ITEM_NOT_FOUND", 404).await;
     let again = harness.get(&format!("{}/events", ticket("concert", &kim))).await;
     again.assert_problem(404, "ITEM_NOT_FOUND");

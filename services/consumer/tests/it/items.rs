@@ -63,7 +63,7 @@ async fn a_replay_by_a_new_group_leaves_the_items_unchanged() {
         let end = serde_json::to_vec(&changed(&format!("end-{n}"), 1, 1)).unwrap();
         harness.publish(&[Record::raw("item.changed", key, Some(&end))]).await;
         harness.until(&format!("end-{n}"), has_stock(1)).await;
-        harness.store.remove_item(&item(&format!("end-{n}"))).await.unwrap();
+        harness.store.remove_item(&item(&format!("end-{n}")), 0).await.unwrap();
     }
     assert_eq!(harness.store.items().await.unwrap(), before);
     harness.stop().await;

@@ -116,7 +116,10 @@ async fn large_poison_is_truncated_and_stock_of_other_partitions_is_applied_mean
     eventually(TEST_TIMEOUT, "nothing is unapplied", async || consumer.age(0).await == Some(0.0))
         .await;
     assert_eq!(consumer.logged(held).len(), 1, "once per outage");
-    assert_eq!(consumer.logged("partition continues").len(), 1);
+    // The other partition may have waited for the settings of items at the start.
+    let continued = consumer.logged("partition continues");
+    let continued = continued.iter().filter(|line| line.contains("partition=0"));
+    assert_eq!(continued.count(), 1);
     let reader = TopicReader::open(&kafka.bootstrap(), &dead_letters).await.unwrap();
     let letter = tokio::time::timeout(Duration::from_secs(60), reader.next()).await.unwrap();
     assert_eq!(letter.headers["dlq_topic"], topic);

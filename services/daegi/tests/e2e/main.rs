@@ -24,6 +24,7 @@ mod replay;
 mod replicas;
 mod restart;
 mod sale;
+mod settings_recovery;
 mod tokens;
 mod traces;
 mod verify;

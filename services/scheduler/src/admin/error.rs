@@ -26,10 +26,10 @@ pub(super) enum AdminError {
     )]
     LineNotEmpty(ItemId),
     #[error(
-        "a lane of {0} has tickets, so that it cannot be renamed, moved or removed: \
+        "the lane \"{1}\" of {0} has tickets, so that it cannot be renamed, moved or removed: \
          wait until its entries end, or reset the line"
     )]
-    LaneNotEmpty(ItemId),
+    LaneNotEmpty(ItemId, String),
     #[error("PUT cannot change the opening of {0}: use PATCH …/policy")]
     OpeningInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
@@ -58,7 +58,7 @@ impl From<AdminError> for Problem {
             AdminError::ItemExists(_)
             | AdminError::Conflict(_)
             | AdminError::LineNotEmpty(_)
-            | AdminError::LaneNotEmpty(_)
+            | AdminError::LaneNotEmpty(..)
             | AdminError::OpeningInPut(_)
             | AdminError::NotScheduled(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),

@@ -143,7 +143,7 @@ pub(super) async fn remove(
     PathParams(id): Id,
 ) -> AdminResult<StatusCode> {
     let before = store_call(admin.store.item(&id)).await?;
-    if !store_call(admin.store.remove_item(&id)).await? {
+    if !store_call(admin.store.remove_item(&id, admin.clock.now_ms())).await? {
         return Err(AdminError::ItemNotFound(id));
     }
     let change = (before.as_ref().map_or(Value::Null, audited_fields), Value::Null);

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use daegi_domain::{ItemId, Millis, rfc3339};
+use daegi_domain::{ItemId, LaneName, LanePolicy, Millis, lane, rfc3339};
 use daegi_runtime::http::PathParams;
+use daegi_store::LaneCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::overview_cache::eta;
 use super::processes::{EventView, Processes, events_example};
@@ -39,6 +40,10 @@ use crate::monitor::{SAMPLE_MS, Sample};
     "admittedPerSecond": 9.8,
     "etaSeconds": 429,
     "events": events_example(),
+    "lanes": [
+        lane_example("standard", 80, 4000),
+        lane_example("members", 20, 200),
+    ],
 }))]
 pub(super) struct LineDetail {
     /// RFC 3339.
@@ -52,6 +57,27 @@ pub(super) struct LineDetail {
     eta_seconds: Option<u64>,
     /// The latest events of this line that the leader published, newest first.
     events: Vec<EventView>,
+    /// The lanes, the standard lane first; empty if the item has no others. `people` has the sums, its
+    /// `frontier` and `tail` are of the standard lane.
+    lanes: Vec<LaneFigures>,
+}
+
+/// A lane and its current tickets by state.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LaneFigures {
+    /// `standard` for users without an invitation.
+    name: String,
+    /// The share of the rate in percent while tickets wait in all lanes; 0 for a lane that is served first.
+    weight: u32,
+    /// Whether the lane is served before all lanes with a weight.
+    first: bool,
+    waiting: u64,
+    returning: u64,
+    missed: u64,
+    entered: u64,
+    /// Since the line began.
+    admitted: u64,
 }
 
 /// Current tickets by state, and totals since the line began.
@@ -132,6 +158,7 @@ pub(super) async fn now(
         return Err(AdminError::ItemNotFound(id));
     };
     let speed = admin.monitor.admitted_per_second(&id, counts.totals.admitted, at);
+    let lanes = lane_figures(&item.policy.lanes, &counts.lanes);
     let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
     let mut events = Processes::from_heartbeats(heartbeats).events;
@@ -156,7 +183,34 @@ pub(super) async fn now(
         },
         item,
         events,
+        lanes,
     }))
+}
+
+/// Returns the figures of all lanes. `counts` are in the same order, the standard lane first.
+fn lane_figures(policies: &[LanePolicy], counts: &[LaneCounts]) -> Vec<LaneFigures> {
+    let standard = (LaneName::STANDARD, lane::standard_weight(policies), false);
+    let others = policies.iter().map(|policy| (policy.name.as_str(), policy.weight, policy.first));
+    let lanes = std::iter::once(standard).chain(others).zip(counts);
+    lanes
+        .map(|((name, weight, first), counts)| LaneFigures {
+            name: name.to_owned(),
+            weight,
+            first,
+            waiting: counts.waiting,
+            returning: counts.returning,
+            missed: counts.missed,
+            entered: counts.entered,
+            admitted: counts.totals.admitted,
+        })
+        .collect()
+}
+
+fn lane_example(name: &str, weight: u32, waiting: u64) -> Value {
+    json!({
+        "name": name, "weight": weight, "first": false,
+        "waiting": waiting, "returning": 0, "missed": 2, "entered": 100, "admitted": 5000,
+    })
 }
 
 pub(super) async fn history(

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use daegi_domain::{
-    Item, ItemId, Millis, Opening, OpeningChange, Order, Phase, Policy, PolicyChange, Reveal,
+    Item, ItemId, LaneName, Millis, Opening, OpeningChange, Order, Phase, Policy, PolicyChange,
+    Reveal, lane,
 };
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PolicyUpdateOutcome;
@@ -60,7 +61,10 @@ pub(super) async fn update(
         match store_call(admin.store.set_policy(id, &change, before.revision, now)).await? {
             PolicyUpdateOutcome::Changed(item) => return Ok((before, *item)),
             PolicyUpdateOutcome::Conflict => {}
-            PolicyUpdateOutcome::LaneNotEmpty => return Err(AdminError::LaneNotEmpty(id.clone())),
+            PolicyUpdateOutcome::LaneNotEmpty(lane) => {
+                let name = lane::name(&before.policy.lanes, lane).map(LaneName::to_string);
+                return Err(AdminError::LaneNotEmpty(id.clone(), name.unwrap_or_default()));
+            }
             PolicyUpdateOutcome::LineNotEmpty => return Err(AdminError::LineNotEmpty(id.clone())),
             PolicyUpdateOutcome::NotFound => return Err(AdminError::ItemNotFound(id.clone())),
         }

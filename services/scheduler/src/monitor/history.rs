@@ -118,6 +118,7 @@ mod tests {
             front: Number(1001 + admitted),
             tail: Number(1000 + admitted + waiting),
             totals: LineTotals { admitted, ..LineTotals::default() },
+            lanes: Vec::new(),
         }
     }
 

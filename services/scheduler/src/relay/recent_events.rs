@@ -49,7 +49,7 @@ fn recent_event(item: &ItemId, event: &TicketEvent) -> RecentEvent {
 
 #[cfg(test)]
 mod tests {
-    use daegi_domain::{Number, UserId};
+    use daegi_domain::{Lane, Number, UserId};
 
     use super::*;
 
@@ -66,6 +66,8 @@ mod tests {
             OutboxBatch {
                 id: from.to_string(),
                 item,
+                lane: Lane::STANDARD,
+                lane_name: None,
                 epoch: None,
                 line: None,
                 events: (from..to).map(event).collect(),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    ItemId, LineClosed, LineEvent, LineOpened, Ticket, TicketEvent, TicketKeys, TokenActivated,
-    TokenClosed, Topics,
+    ControlChanged, ItemControl, ItemId, LineClosed, LineEvent, LineOpened, Ticket, TicketEvent,
+    TicketKeys, TokenActivated, TokenClosed, Topics,
 };
 use daegi_kafka::record::{EPOCH, SEQUENCE, TRACEPARENT};
 use daegi_kafka::{PendingDelivery, PublishSession, Publisher, Record, Result};
@@ -17,9 +17,23 @@ use super::spans::context;
 use crate::metrics;
 
 /// Where events go.
+#[async_trait]
 pub trait EventSink: fmt::Debug + Send + Sync {
     /// Starts a session. The caller begins with the oldest event of a partition.
     fn session(&self) -> Box<dyn SinkSession + '_>;
+
+    /// Whether [`EventSink::publish_controls`] publishes anything.
+    fn takes_controls(&self) -> bool {
+        false
+    }
+
+    /// Publishes the settings of items and waits until all are confirmed.
+    ///
+    /// # Errors
+    /// If one of them is not confirmed.
+    async fn publish_controls(&self, _: &[ItemControl]) -> Result<()> {
+        Ok(())
+    }
 
     /// The counter of events that left the outbox through this sink.
     fn counter(&self) -> &'static str {
@@ -51,6 +65,8 @@ pub struct DiscardSink;
 /// Publishes events to Kafka.
 pub struct KafkaSink {
     publisher: Publisher,
+    /// A missing topic of settings must not stop other events.
+    controls: Publisher,
     topics: Topics,
     ticket_keys: TicketKeys,
 }
@@ -67,9 +83,10 @@ struct KafkaSession<'a> {
 pub fn from_config(config: &Config) -> Result<SharedSink> {
     let Some(brokers) = config.kafka.brokers() else { return Ok(Arc::new(DiscardSink)) };
     let publisher = Publisher::new(brokers)?;
-    Ok(KafkaSink::shared(publisher, config.topics.clone(), config.secrets.ticket_keys.clone()))
+    KafkaSink::shared(publisher, config.topics.clone(), config.secrets.ticket_keys.clone())
 }
 
+#[async_trait]
 impl EventSink for DiscardSink {
     fn session(&self) -> Box<dyn SinkSession + '_> {
         Box::new(*self)
@@ -88,10 +105,18 @@ impl SinkSession for DiscardSink {
 }
 
 impl KafkaSink {
-    /// A sink that publishes through this publisher. Events carry tokens, which the keys sign.
-    #[must_use]
-    pub fn shared(publisher: Publisher, topics: Topics, ticket_keys: TicketKeys) -> SharedSink {
-        Arc::new(Self { publisher, topics, ticket_keys })
+    /// A sink that publishes through this publisher, and settings through another one like it. Events carry
+    /// tokens, which the keys sign.
+    ///
+    /// # Errors
+    /// If librdkafka rejects the configuration.
+    pub fn shared(
+        publisher: Publisher,
+        topics: Topics,
+        ticket_keys: TicketKeys,
+    ) -> Result<SharedSink> {
+        let controls = publisher.separate()?;
+        Ok(Arc::new(Self { publisher, controls, topics, ticket_keys }))
     }
 
     fn records(
@@ -151,7 +176,20 @@ impl KafkaSink {
     }
 }
 
+#[async_trait]
 impl EventSink for KafkaSink {
+    fn takes_controls(&self) -> bool {
+        true
+    }
+
+    async fn publish_controls(&self, controls: &[ItemControl]) -> Result<()> {
+        let record = |control: &ItemControl| {
+            Record::from_event(&ControlChanged::new(control, &self.ticket_keys), &self.topics)
+        };
+        let records = controls.iter().map(record).collect::<Result<Vec<_>>>()?;
+        self.controls.publish(&records).await
+    }
+
     fn session(&self) -> Box<dyn SinkSession + '_> {
         Box::new(KafkaSession { sink: self, session: self.publisher.session() })
     }

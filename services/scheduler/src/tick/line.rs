@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use daegi_domain::line_rules::{line_state, quota};
-use daegi_domain::{ItemId, Lane, LineState, Millis, Number, Settings, TicketKeys};
-use daegi_store::{Epoch, Error, Expiry, Result, SharedStore};
+use daegi_domain::{Item, ItemId, Lane, LineState, Millis, Number, Phase, Settings, TicketKeys};
+use daegi_store::{CHECKPOINT_INTERVAL_MS, Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
 /// Maximum number of chunks of a line that one tick sweeps if the last one holds no absent users. It
@@ -87,6 +87,9 @@ impl LineRound {
             Some(item) => self.follow_opening(item).await?,
             None => None,
         };
+        if item.as_ref().is_some_and(|item| is_checkpoint_due(item, self.now)) {
+            self.store.checkpoint_control(self.epoch, id, self.now).await?;
+        }
         report.state = item
             .as_ref()
             .map(|item| line_state(item, front_is_above_base, &self.settings, self.now));
@@ -163,4 +166,9 @@ impl LineRound {
         }
         Ok(())
     }
+}
+
+/// Returns whether the counter of a lobby may have to be recorded.
+fn is_checkpoint_due(item: &Item, now: Millis) -> bool {
+    item.phase(now) == Phase::Lobby && item.control_version + CHECKPOINT_INTERVAL_MS <= now
 }

@@ -1,13 +1,17 @@
 //! From the outbox to an order service through the embedded broker.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::{Number, TicketKeys, TokenActivated, Topics};
+use daegi_domain::{
+    ControlChanged, Number, Opening, OpeningChange, Order, Policy, PolicyChange, Reveal,
+    TicketKeys, TokenActivated, Topics,
+};
 use daegi_kafka::{EmbeddedBroker, Publisher};
-use daegi_scheduler::{KafkaSink, Relay, RelayError};
+use daegi_scheduler::{DiscardSink, KafkaSink, Relay, RelayError};
 use daegi_store::SharedStore;
-use daegi_testkit::eventually;
+use daegi_testkit::{TopicReader, eventually};
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::message::{Headers, Message};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
@@ -28,7 +32,74 @@ fn relay(harness: &SchedulerHarness, broker: &EmbeddedBroker, delivery_timeout: 
 
 fn relay_to(harness: &SchedulerHarness, brokers: &str, delivery_timeout: Duration) -> Relay {
     let publisher = Publisher::new(brokers).unwrap().with_delivery_timeout(delivery_timeout);
-    Relay::new(harness.store.clone(), KafkaSink::shared(publisher, Topics::default(), keys()))
+    Relay::new(
+        harness.store.clone(),
+        KafkaSink::shared(publisher, Topics::default(), keys()).unwrap(),
+    )
+}
+
+/// Plans a draw for the concert.
+async fn plan_draw(harness: &SchedulerHarness, reveal: Reveal) {
+    let stored = harness.store.item(&item("concert")).await.unwrap().unwrap();
+    let opening = Opening { order: Order::Draw, ..Opening::default() };
+    let policy = Policy { opening: Some(opening), ..stored.policy };
+    let change = PolicyChange { policy, opening: OpeningChange::Replaced, reveal: Some(reveal) };
+    let now = harness.clock.now_ms();
+    harness.store.set_policy(&item("concert"), &change, stored.revision, now).await.unwrap();
+}
+
+async fn marked(harness: &SchedulerHarness) -> usize {
+    let mut items = 0;
+    for partition in 0..harness.store.partitions() {
+        items += harness.store.changed_controls(partition, 100).await.unwrap().len();
+    }
+    items
+}
+
+#[tokio::test]
+async fn changed_settings_are_published_whole_and_the_reveal_of_a_draw_stays_secret() {
+    let broker = EmbeddedBroker::start(&Topics::default()).unwrap();
+    let harness = SchedulerHarness::open(1).await;
+    harness.put("concert", 10, "{}").await;
+    plan_draw(&harness, Reveal([9; 32])).await;
+    harness.store.set_paused(&item("concert"), true, harness.clock.now_ms()).await.unwrap();
+    assert_eq!(marked(&harness).await, 1);
+
+    broker.pause().unwrap();
+    let failing = relay(&harness, &broker, Duration::from_millis(300));
+    assert!(matches!(failing.publish_controls().await, Err(RelayError::Kafka(_))));
+    assert_eq!(marked(&harness).await, 1, "not confirmed");
+    broker.resume().unwrap();
+    let relay = relay(&harness, &broker, TEST_TIMEOUT);
+    assert_eq!(relay.publish_controls().await.unwrap(), 1);
+    assert_eq!((marked(&harness).await, pending(&harness).await), (0, 0));
+    assert_eq!(relay.publish_controls().await.unwrap(), 0);
+
+    let expected = harness.store.control(&item("concert")).await.unwrap().unwrap();
+    let topic = TopicReader::open(broker.bootstrap_servers(), "control.changed").await.unwrap();
+    let record = topic.take(1).await.remove(0);
+    let body = record.body.unwrap();
+    assert!(!String::from_utf8_lossy(&body).contains(&"09".repeat(32)));
+    let read: ControlChanged = serde_json::from_slice(&body).unwrap();
+    let id = format!("concert:{}", expected.control_version);
+    assert_eq!((record.key.as_deref(), &record.headers["ce_id"]), (Some(&b"concert"[..]), &id));
+    let mut control = read.into_control(&keys()).control;
+    // Not part of the settings.
+    let (published, stored) = (control.item.as_mut().unwrap(), expected.item.as_ref().unwrap());
+    (published.revision, published.updated_at) = (stored.revision, stored.updated_at);
+    assert_eq!(control, expected);
+}
+
+#[tokio::test]
+async fn without_kafka_marks_of_changed_settings_are_dropped() {
+    let harness = SchedulerHarness::open(1).await;
+    for id in ["a", "b", "c"] {
+        harness.put(id, 10, "{}").await;
+    }
+    assert_eq!(marked(&harness).await, 3);
+    let relay = Relay::new(harness.store.clone(), Arc::new(DiscardSink));
+    assert_eq!(relay.publish_controls().await.unwrap(), 3);
+    assert_eq!(marked(&harness).await, 0);
 }
 
 /// An order service that reads `token.activated` from the start.

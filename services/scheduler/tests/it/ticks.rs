@@ -254,7 +254,7 @@ async fn entries_of_a_removed_item_last_until_they_expire() {
     harness.put("concert", 100, r#"{"passTtlSeconds":5}"#).await;
     harness.join("concert", &["kim", "lee"]).await;
     harness.tick().await;
-    harness.store.remove_item(&item("concert")).await.unwrap();
+    harness.store.remove_item(&item("concert"), harness.clock.now_ms()).await.unwrap();
     assert_eq!(harness.tick().await.admitted, 0);
     harness.pass(5);
     assert_eq!(harness.tick().await.expired, 1);

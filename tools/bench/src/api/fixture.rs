@@ -84,7 +84,7 @@ impl ApiFixture {
     /// Removes a line and waits until Redis has freed its memory in the background, because that would take a core from the
     /// next measurement.
     pub(super) async fn remove(&self, line: Line) -> anyhow::Result<()> {
-        self.store.remove_item(&line.item).await?;
+        self.store.remove_item(&line.item, 0).await?;
         while self.redis_info("memory", "lazyfree_pending_objects").await? > 0.0 {
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -1,15 +1,16 @@
 //! A line in the middle of a sale: it is open, it has admitted for the last minutes, and users have left its middle. A poll of such
 //! a line has to compute a position and an ETA.
 
-use anyhow::ensure;
-use daegi_domain::Policy;
+use anyhow::{Context, ensure};
+use daegi_domain::draw::Cohort;
 use daegi_domain::rate::{BUCKET_MS, BUCKETS};
-use daegi_store::{AdmissionStore, Epoch, TicketStore};
+use daegi_domain::{Drawn, Opening, Policy};
+use daegi_store::{AdmissionStore, Epoch, OpeningStore, TicketStore};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::Value;
 
 use super::fixture::{ApiFixture, Server, now_ms};
-use super::line::Line;
+use super::line::{Line, draw_at};
 use crate::report::progress;
 
 /// One of so many users was admitted, and one of so many has left.
@@ -28,17 +29,50 @@ impl Line {
         users: usize,
     ) -> anyhow::Result<Self> {
         progress(&format!("filling a moving line with {users} users"));
+        let line = fixture.line(name, users + 2 * (users / SHARE)).await?;
+        line.set_moving(fixture, users, None).await
+    }
+
+    /// Creates such a line whose tickets were all drawn in a lobby. They are in the order of their numbers, as in
+    /// [`Line::fill_moving`].
+    pub(super) async fn fill_drawn(
+        fixture: &ApiFixture,
+        name: &str,
+        users: usize,
+    ) -> anyhow::Result<Self> {
+        progress(&format!("filling a drawn line with {users} users"));
+        let (store, opens_at) = (&fixture.store, now_ms() - 2 * BUCKETS * BUCKET_MS);
+        let mut line = Self::fill_lobby(store, name, users + 2 * (users / SHARE), opens_at).await?;
+        let epoch = store.begin_term(0).await?;
+        let cohort = store.freeze_cohort(epoch, &line.item, opens_at).await?;
+        let cohort = cohort.context("no draw is due")?;
+        let drawn = Drawn { root: [0; 32], beacon: None, seed: [9; 32] };
+        ensure!(store.open_line(epoch, &line.item, Some(drawn), opens_at).await?, "not opened");
+        let ranks = Cohort::new(cohort.first, cohort.size, drawn.seed);
+        line.tickets.sort_by_cached_key(|ticket| ranks.rank(ticket.number));
+        let mut line = line.set_moving(fixture, users, Some(draw_at(opens_at))).await?;
+        line.tickets.sort_by_key(|ticket| ticket.number);
+        Ok(line)
+    }
+
+    /// Makes a line move whose tickets are in the order of service.
+    async fn set_moving(
+        mut self,
+        fixture: &ApiFixture,
+        users: usize,
+        opening: Option<Opening>,
+    ) -> anyhow::Result<Self> {
         let share = users / SHARE;
-        let mut line = fixture.line(name, users + 2 * share).await?;
         // 1 day: entries must not expire while another scenario runs.
         let policy = Policy {
             grace_seconds: 0,
             pass_ttl_seconds: 86_400,
             tokens_per_tick: Some(u32::try_from(share)?),
+            opening,
             ..Policy::default()
         };
-        line.set_policy(&fixture.store, &policy).await?;
-        let behind = line.tickets.split_off(share);
+        self.set_policy(&fixture.store, &policy).await?;
+        let behind = self.tickets.split_off(share);
         // One of eleven leaves, so that ten of twelve joined users stay.
         let (leave, stay): (Vec<_>, Vec<_>) =
             behind.into_iter().enumerate().partition(|(index, _)| index % (SHARE + 1) == SHARE / 2);
@@ -48,9 +82,9 @@ impl Line {
             Ok(())
         });
         stream::iter(leave).buffer_unordered(MAX_CONCURRENT).try_collect::<()>().await?;
-        line.tickets = stay.into_iter().skip(FRONT).map(|(_, ticket)| ticket).collect();
-        line.admit_over_rate_window(fixture, share as u64).await?;
-        Ok(line)
+        self.tickets = stay.into_iter().skip(FRONT).map(|(_, ticket)| ticket).collect();
+        self.admit_over_rate_window(fixture, share as u64).await?;
+        Ok(self)
     }
 
     /// Admits users spread over the whole window from which a line computes its rate.

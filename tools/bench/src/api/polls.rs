@@ -1,4 +1,5 @@
-//! Polls of an open, moving line: against the baseline handler, long line against short line, and Redis commands per poll.
+//! Polls of an open, moving line, in order of arrival and drawn: against the baseline handler, long line against short line, and Redis
+//! commands per poll.
 
 use super::fixture::ApiFixture;
 use super::line::Line;
@@ -19,8 +20,7 @@ struct PolledLine {
 }
 
 impl PolledLine {
-    async fn fill(fixture: &ApiFixture, name: &str, users: usize) -> anyhow::Result<Self> {
-        let line = Line::fill_moving(fixture, name, users).await?;
+    fn new(fixture: &ApiFixture, line: Line) -> anyhow::Result<Self> {
         let load = Load::polls(&line.poll_paths(&fixture.keys, POLLING_USERS))?;
         Ok(Self { line, load })
     }
@@ -35,15 +35,17 @@ pub(super) async fn measure(
     fixture: &ApiFixture,
     options: &Options,
 ) -> anyhow::Result<Vec<Measurement>> {
-    let long = PolledLine::fill(fixture, "long", options.users).await?;
-    let short = PolledLine::fill(fixture, "short", SHORT_LINE).await?;
+    let long = PolledLine::new(fixture, Line::fill_moving(fixture, "long", options.users).await?)?;
+    let short = PolledLine::new(fixture, Line::fill_moving(fixture, "short", SHORT_LINE).await?)?;
+    let drawn = PolledLine::new(fixture, Line::fill_drawn(fixture, "drawn", options.users).await?)?;
     let commands = commands_per_poll(fixture, &long.load).await?;
-    let mut rounds: [Rounds; 3] = Default::default();
+    let mut rounds: [Rounds; 4] = Default::default();
     for round in 0..=options.rounds {
         for load in rotation(round, rounds.len()) {
             let result = match load {
                 0 => long.run(fixture, options.seconds).await?,
                 1 => short.run(fixture, options.seconds).await?,
+                2 => drawn.run(fixture, options.seconds).await?,
                 _ => long.load.run(&fixture.baseline, CONNECTIONS, options.seconds).await?,
             };
             if round > 0 {
@@ -54,10 +56,12 @@ pub(super) async fn measure(
     }
     let memory = fixture.pod.memory_bytes()? / 1e6;
     let size = long.line.check_eta(fixture, &fixture.pod).await?;
+    drawn.line.check_eta(fixture, &fixture.pod).await?;
     let baseline_size = long.line.check_eta(fixture, &fixture.baseline).await?;
     fixture.remove(long.line).await?;
     fixture.remove(short.line).await?;
-    let [long, short, baseline] = &rounds;
+    fixture.remove(drawn.line).await?;
+    let [long, short, drawn, baseline] = &rounds;
     let (long_rate, short_rate) = (long.per_second(), short.per_second());
     Ok(vec![
         Measurement::ratio("poll vs baseline handler", long_rate / baseline.per_second(), 0.90)
@@ -67,6 +71,13 @@ pub(super) async fn measure(
                 long.compared_with(baseline)
             ))
             .with_rounds(long.ratios(baseline)),
+        Measurement::ratio(
+            "poll of a drawn line vs baseline handler",
+            drawn.per_second() / baseline.per_second(),
+            0.85,
+        )
+        .with_detail(format!("{} waiting; {}", options.users, drawn.compared_with(baseline)))
+        .with_rounds(drawn.ratios(baseline)),
         Measurement::ratio("poll, long line vs 1,000 waiting", long_rate / short_rate, 0.90)
             .with_detail(format!("{long_rate:.0}/s of {short_rate:.0}/s"))
             .with_rounds(long.ratios(short)),

@@ -63,7 +63,7 @@ pub(super) async fn measure(
     let count = clients.line.tickets.len();
     progress(&format!("{count} {name}s open, {:.1} KB each", clients.kilobytes));
     let outcome = clients.admit_all(fixture).await?;
-    fixture.store.remove_item(&clients.line.item).await?;
+    fixture.store.remove_item(&clients.line.item, 0).await?;
     let times = |times: usize| outcome.received.iter().filter(|it| **it == times).count();
     let (never, once) = (times(0), times(1));
     let delay = |share: f64| {

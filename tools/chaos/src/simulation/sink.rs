@@ -22,6 +22,7 @@ pub(super) fn callback_sink(
     Arc::new(CallbackSink(Box::new(callback)))
 }
 
+#[async_trait]
 impl EventSink for CallbackSink {
     fn session(&self) -> Box<dyn SinkSession + '_> {
         Box::new(CallbackSession(self))

@@ -14,6 +14,7 @@ pub(in crate::memory) fn close_line(
     }
     line.shared.item.closed_at =
         line.shared.item.policy.opening.as_ref().and_then(|opening| opening.closes_at);
+    line.bump_control(now);
     events.line = Some(LineEvent::Closed { at: now });
     true
 }

@@ -14,8 +14,15 @@ pub(in crate::memory) fn put(
     now: Millis,
 ) -> PutOutcome {
     let Some(ItemLines { standard: line, .. }) = items.get_mut(&change.id) else {
-        let item = created(change, now);
-        items.insert(change.id.clone(), ItemLines::new(item.clone(), run_id, now));
+        let mut lines = ItemLines::new(created(change, now), run_id, now);
+        match change.version {
+            None => lines.standard.bump_control(now),
+            // An item that is created at the start of a process: any other record of its settings is newer.
+            Some(0) => lines.standard.bump_control(0),
+            Some(_) => {}
+        }
+        let item = lines.shared().item.clone();
+        items.insert(change.id.clone(), lines);
         return PutOutcome::Created(item);
     };
     if change.version.is_some_and(|version| version <= line.shared.item.version) {
@@ -25,10 +32,16 @@ pub(in crate::memory) fn put(
         let old = std::mem::replace(&mut line.shared.item, created(change, now));
         line.shared.item.version = change.version.unwrap_or(old.version);
         line.shared.item.revision = old.revision;
+        line.shared.item.control_version = old.control_version;
         line.reopen(run_id, now);
+        if change.version.is_none() || old.control_version > 0 {
+            line.bump_control(now);
+        }
         return PutOutcome::Created(line.bump_revision(now));
     }
     let item = &mut line.shared.item;
+    // A product service publishes its changes itself. Those that open or close the line change what is restored.
+    let is_switched = item.enabled != change.enabled || (item.stock == 0) != (change.stock == 0);
     item.name = change.name.clone();
     item.stock = change.stock;
     item.enabled = change.enabled;
@@ -36,6 +49,9 @@ pub(in crate::memory) fn put(
     if let Some(policy) = &change.policy {
         let (opening, lanes) = (item.policy.opening.take(), std::mem::take(&mut item.policy.lanes));
         item.policy = Policy { opening, lanes, ..policy.clone() };
+    }
+    if change.version.is_none() || (item.control_version > 0 && is_switched) {
+        line.bump_control(now);
     }
     PutOutcome::Updated(line.bump_revision(now))
 }
@@ -87,7 +103,14 @@ fn remove_update(
         return ItemUpdateOutcome::Stale;
     }
     line.shared.item.version = version.unwrap_or(line.shared.item.version);
-    if remove(lines) { ItemUpdateOutcome::Removed } else { ItemUpdateOutcome::NotFound }
+    if !remove(lines) {
+        return ItemUpdateOutcome::NotFound;
+    }
+    // A product service creates the item again with the default policy, so only other settings must survive.
+    if lines.shared().item.control_version > 0 {
+        lines.standard.bump_control(now);
+    }
+    ItemUpdateOutcome::Removed
 }
 
 /// Removes the item; returns false if it was removed before.
@@ -111,7 +134,7 @@ fn created(change: &ItemChange, now: Millis) -> Item {
     }
 }
 
-fn tombstone(id: &ItemId, version: u64, now: Millis) -> ItemLines {
+pub(super) fn tombstone(id: &ItemId, version: u64, now: Millis) -> ItemLines {
     #[expect(clippy::expect_used, reason = "the constant is a valid name")]
     let name = daegi_domain::ItemName::parse("removed").expect("a valid name");
     let item = Item { enabled: false, version, revision: 0, ..Item::new(id.clone(), name, 0) };

@@ -143,6 +143,8 @@ fn issue_ticket(
     let number = line.tail;
     if is_direct {
         line.shared.direct_admissions += 1;
+        // No ticket of the cohort waits, and this number is behind it.
+        line.skip_departed_ranks(now);
         line.record_progress(1, now);
         line.admit(user.clone(), number, now, events);
     } else {

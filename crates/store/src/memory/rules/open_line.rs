@@ -26,13 +26,14 @@ pub(in crate::memory) fn open_line(
     }
     line.shared.item.opened_at = Some(now);
     line.bump_revision(now);
+    line.bump_control(now);
     events.line = Some(LineEvent::Opened { at: now, draw: line.shared.item.draw.clone() });
     true
 }
 
 impl Line {
     /// Orders the cohort by rank.
-    fn draw(&mut self, cohort: Cohort) {
+    pub(super) fn draw(&mut self, cohort: Cohort) {
         self.waiting.draw(cohort);
         let waiting = &self.waiting;
         let (mut departed, mut reclaimed) = (Departed::new(self.base.rank()), Reclaimed::default());
@@ -47,6 +48,7 @@ impl Line {
     pub(in crate::memory) fn clear_opening(&mut self) {
         (self.shared.item.opened_at, self.shared.item.closed_at, self.shared.item.draw) =
             (None, None, None);
+        self.shared.lobby_first = None;
         (self.served_ranks, self.waiting, self.reclaimed) =
             (0, RankQueue::default(), Reclaimed::default());
         self.departed.prune_below(self.tail.next().rank());

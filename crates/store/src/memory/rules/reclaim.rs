@@ -215,6 +215,10 @@ pub(super) fn resolve_unknown(
     if !line.in_reclaim_window(store, now) || line.waiting.contains(number) {
         return TicketState::Restarted;
     }
+    if line.unserved_cohort().is_some_and(|cohort| number < cohort.first) {
+        // It would be served before the whole cohort. It was not in the lobby when the cohort was fixed.
+        return TicketState::Restarted;
+    }
     let waiting = line.waiting.number_of(user);
     let is_elsewhere = line.shared.live_elsewhere.contains(user);
     if is_elsewhere || line.has_served_ticket(user) || waiting.is_some_and(|other| other < number) {
@@ -231,6 +235,10 @@ pub(super) fn resolve_unknown(
 fn reclaim(line: &mut Line, user: &UserId, number: Number, store: StoreIdentity, now: Millis) {
     line.use_lost_range(now);
     line.waiting.insert(user.clone(), number);
+    if line.cohort().is_some_and(|cohort| cohort.contains(number)) {
+        // Its rank may have been passed.
+        line.served_ranks = 0;
+    }
     let rank = line.waiting.rank_of(number);
     line.reclaimed.insert_range(rank, rank);
     line.changes.push_back(Change::Reclaimed(number, number));

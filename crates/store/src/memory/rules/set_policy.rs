@@ -19,8 +19,10 @@ pub(in crate::memory) fn set_policy(
     if is_replaced && lines.in_line() > 0 {
         return PolicyUpdateOutcome::LineNotEmpty;
     }
-    if renamed_lanes(&item.policy, &change.policy).any(|lane| lines.has_live_tickets(lane)) {
-        return PolicyUpdateOutcome::LaneNotEmpty;
+    let in_use =
+        renamed_lanes(&item.policy, &change.policy).find(|lane| lines.has_live_tickets(*lane));
+    if let Some(lane) = in_use {
+        return PolicyUpdateOutcome::LaneNotEmpty(lane);
     }
     let line = &mut lines.standard;
     if is_replaced {
@@ -33,6 +35,7 @@ pub(in crate::memory) fn set_policy(
     if line.shared.item.closed_at != closes_at {
         line.shared.item.closed_at = None;
     }
+    line.bump_control(now);
     PolicyUpdateOutcome::Changed(line.bump_revision(now).into())
 }
 

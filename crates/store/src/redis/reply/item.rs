@@ -1,5 +1,5 @@
 use ::redis::Value;
-use daegi_domain::{Item, ItemId};
+use daegi_domain::{Item, ItemId, Lane};
 
 use super::{decode, unexpected};
 use crate::Result;
@@ -27,11 +27,17 @@ pub(in crate::redis) fn policy_update(
     id: &ItemId,
     reply: Vec<Value>,
 ) -> Result<PolicyUpdateOutcome> {
+    if let [Value::BulkString(tag), Value::Int(lane)] = &reply[..]
+        && tag == b"lanenotempty"
+    {
+        let lane = usize::try_from(*lane).ok().and_then(Lane::numbered);
+        let lane = lane.ok_or_else(|| unexpected("set_policy", "a lane that does not exist"))?;
+        return Ok(PolicyUpdateOutcome::LaneNotEmpty(lane));
+    }
     match tagged_item(id, reply)? {
         (tag, Some(item)) if tag == "changed" => Ok(PolicyUpdateOutcome::Changed(item.into())),
         (tag, None) if tag == "conflict" => Ok(PolicyUpdateOutcome::Conflict),
         (tag, None) if tag == "notempty" => Ok(PolicyUpdateOutcome::LineNotEmpty),
-        (tag, None) if tag == "lanenotempty" => Ok(PolicyUpdateOutcome::LaneNotEmpty),
         (tag, None) if tag == "notfound" => Ok(PolicyUpdateOutcome::NotFound),
         (tag, _) => Err(unexpected("set_policy", &tag)),
     }
@@ -44,6 +50,7 @@ pub(in crate::redis) fn item_update(tag: &str) -> Result<ItemUpdateOutcome> {
         "removed" => Ok(ItemUpdateOutcome::Removed),
         "notfound" => Ok(ItemUpdateOutcome::NotFound),
         "stale" => Ok(ItemUpdateOutcome::Stale),
+        "held" => Ok(ItemUpdateOutcome::Held),
         other => Err(unexpected("put_items or remove_item", other)),
     }
 }

@@ -8,5 +8,6 @@ local item = item_fields('id', 'removed', 'opening', 'opensAt', 'lobbyAt', 'clos
 if item.removed ~= '0' or phase(item, now) ~= 'closed' or item.closedAt ~= '' then return 0 end
 allow_oom(ITEM)
 redis.call('HSET', ITEM, 'closedAt', item.closesAt)
+bump_control(ITEM, item.id, now)
 write_line_event(now, item.id, epoch, 'closed', '')
 return 1

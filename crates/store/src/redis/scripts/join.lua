@@ -293,6 +293,8 @@ if tail > tail_before then
   redis.call('HSET', LINE, 'tail', format_number(tail))
   redis.call('HINCRBY', LINE, 'joined', tail - tail_before)
   if direct_admissions > direct_before then
+    -- No ticket of the cohort waits, and these numbers are behind it.
+    if has_unserved_ranks() then redis.call('HSET', LINE, 'cohortServed', redis.call('HGET', LINE, 'cohortSize')) end
     redis.call('HSET', ITEM, 'through', format_number(direct_admissions))
     record_progress(direct_admissions - direct_before, now)
   end

@@ -16,5 +16,6 @@ allow_oom(ITEM)
 redis.call('HSET', ITEM, 'openedAt', format_number(now))
 if draw ~= '' then redis.call('HSET', ITEM, 'drawRoot', root, 'drawSeed', seed, 'drawBeacon', beacon) end
 bump_revision(format_number(now))
+bump_control(ITEM, item.id, now)
 write_line_event(now, item.id, epoch, 'opened', draw)
 return 1

@@ -7,4 +7,5 @@ redis.call('UNLINK', ITEM, WAITING, RETURNING, MISSED, MISSED_UNTIL, ENTERED, EN
   SLICE_STARTS, RATE, LEAVES, RESERVED_SLOTS, CODES)
 redis.call('SREM', ACTIVE, id)
 redis.call('SREM', ITEMS, id)
+redis.call('ZREM', CHANGED, id)
 return 'OK'

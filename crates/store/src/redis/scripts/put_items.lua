@@ -1,13 +1,13 @@
 -- Create or change items of one partition, each unless the change is older than the stored item.
--- KEYS: ITEMS · ACTIVE · GENERATION (all of the partition) · item_keys.. (the item of each change; one may come
+-- KEYS: ITEMS · ACTIVE · GENERATION · REPLAYS · CHANGED (all of the partition) · item_keys.. (the item of each change; one may come
 --       twice)
 -- ARGV: answer_items ('1' to return the items) · now (int, ms) · generation (known to the process) · new_id
---       (for a partition that has none) · kept_words (int, how many of the last words of a policy are its
+--       (for a partition that has none) · needs_log (the log that must be read to its end before, or '') · kept_words (int, how many of the last words of a policy are its
 --       opening and lanes, which only a new item takes) · default_words (int, how many words of default policy follow) ·
 --       words.. (those: field, value, …; then for each change: id, name, stock, enabled 0|1, version or '',
 --       offset and time of the event in its log or '' and '', how many words of policy follow (0: keep the
 --       stored one), those)
--- Reply: for each change 'created', 'updated' or 'stale'; with answer_items
+-- Reply: for each change 'created', 'updated' or 'stale', or 'held' for all; with answer_items
 --        {'created'|'updated', HGETALL item} or {'stale'}
 -- Atomic: version check and write of each item.
 local defaults_to = WORDS + default_words - 1
@@ -29,7 +29,7 @@ local function new_line_fields(tail, joined)
     'dropped', '0', 'paused', '0', 'lostFrom', '0', 'takeBackUntil', '0', 'lostRangeUsedAt', '0',
     'recoveringUntil', '0', 'behindUntil', '0', 'clockBase', '0', 'heldUntil', '0', 'stopped', '0',
     'servableSince', '0', 'openedAt', '', 'closedAt', '', 'reveal', '', 'cohortFirst', '', 'cohortSize', '',
-    'cohortServed', '0', 'drawRoot', '', 'drawBeacon', '', 'drawSeed', '', 'run', run}
+    'cohortServed', '0', 'lobbyFirst', '', 'drawRoot', '', 'drawBeacon', '', 'drawSeed', '', 'run', run}
 end
 
 -- Apply the change whose words begin at ARGV[at]. Return the reply and the index of the next change.
@@ -38,6 +38,8 @@ local function upsert(key, at)
   local next = at + 8 + policy_words
   local stored_version, removed, tail, revision, joined =
     unpack(redis.call('HMGET', key, 'version', 'removed', 'tail', 'revision', 'joined'))
+  local old_enabled, old_stock, control_version =
+    unpack(redis.call('HMGET', key, 'enabled', 'stock', 'controlVersion'))
   if stored_version and version ~= '' and not is_newer(version, stored_version) then
     return answer_items == '1' and {'stale'} or 'stale', next
   end
@@ -62,9 +64,27 @@ local function upsert(key, at)
   end
   append(words, ARGV, at + 8, creates and next - 1 or math.max(next - 1 - kept_words, at + 7))
   redis.call('HSET', key, unpack(words))
+  -- A product service publishes its changes itself. Those that open or close the line change what is restored.
+  local enabled, stock = ARGV[at + 3], ARGV[at + 2]
+  local is_switched = enabled ~= old_enabled or (stock == '0') ~= (old_stock == '0')
+  if version == '' then
+    bump_control(key, ARGV[at], now)
+  elseif version == '0' then
+    -- An item that is created at the start of a process: any other record of its settings is newer.
+    bump_control(key, ARGV[at], 0)
+  elseif control_version and (creates or is_switched) then
+    bump_control(key, ARGV[at], now)
+  end
   local reply = creates and 'created' or 'updated'
   if answer_items == '1' then return {reply, redis.call('HGETALL', key)}, next end
   return reply, next
+end
+
+-- Settings that the store lost must be restored first: an item without them would admit with the default policy.
+if needs_log ~= '' and redis.call('HGET', REPLAYS, needs_log) ~= 'read:' .. run_id() then
+  local held = {}
+  for i = ITEM_KEYS, #KEYS do held[#held + 1] = 'held' end
+  return held
 end
 
 -- A change may reduce the stock or disable an item, which must work at maxmemory.

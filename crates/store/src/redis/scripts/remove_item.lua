@@ -1,10 +1,10 @@
 -- Remove an item and end the lines of its lanes; entries stay until they end.
 -- KEYS: line, then all lanes
--- ARGV: id · version (or '') · base (of a line that never existed) · offset · read_at (of the event in its
+-- ARGV: id · now (int, ms) · version (or '') · base (of a line that never existed) · offset · read_at (of the event in its
 --       log, or '' and '' for an operator's request)
 -- Reply: 'removed', 'notfound' or 'stale'
 -- Atomic: version check and removal.
-local stored = item_fields('version', 'removed', 'readOffset', 'readAt')
+local stored = item_fields('version', 'removed', 'readOffset', 'readAt', 'controlVersion')
 
 -- Return whether an event at or after this one in the log was applied.
 local function is_repeat()
@@ -38,4 +38,6 @@ if stored.removed == '1' then return 'notfound' end
 redis.call('HSET', ITEM, 'removed', '1')
 redis.call('SREM', ITEMS, id)
 restart_lines()
+-- A product service creates the item again with the default policy, so only other settings must survive.
+if offset == '' or stored.controlVersion then bump_control(ITEM, id, now) end
 return 'removed'

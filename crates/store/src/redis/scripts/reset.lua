@@ -5,4 +5,5 @@
 -- Atomic: each join is before or after the restart.
 if not item_exists() then return {} end
 restart_lines()
+bump_control(ITEM, redis.call('HGET', ITEM, 'id'), tonumber(now))
 return bump_revision(now)

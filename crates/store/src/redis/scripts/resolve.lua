@@ -23,12 +23,21 @@ local function waiting_reply(user, number)
   return {'w', redis.call('ZCARD', RETURNING) + redis.call('ZRANK', WAITING, user) + 1}
 end
 
+-- Serve the ranks of the cohort from the first one again if it has this number, whose rank may have been passed.
+local function serve_rank_again(number)
+  local first, size = unpack(redis.call('HMGET', LINE, 'cohortFirst', 'cohortSize'))
+  if (size or '') == '' or number < tonumber(first) or number >= tonumber(first) + tonumber(size) then return end
+  redis.call('HSET', LINE, 'cohortServed', '0')
+  unserved = true
+end
+
 -- Put a lost number back into the line.
 local function reclaim(user, number)
   local n = format_number(number)
   allow_oom(ITEM)
   use_lost_range(item, now)
   redis.call('ZADD', WAITING, n, user)
+  serve_rank_again(number)
   redis.call('RPUSH', DEPARTED, '+' .. n .. ':' .. n)
   redis.call('HINCRBY', LINE, 'joined', 1)
   redis.call('SADD', ACTIVE, item.id)
@@ -48,6 +57,8 @@ local function resolve_unknown(user, number)
   -- The end is past its retention; report it as expired.
   if not is_in_lost_range(item, number) then return {'x', 'E'} end
   if not in_reclaim_window(item, now) or is_number_waiting(number) then return {'r'} end
+  -- It would be served before the whole cohort. It was not in the lobby when the cohort was fixed.
+  if has_unserved_ranks() and number < tonumber(redis.call('HGET', LINE, 'cohortFirst')) then return {'r'} end
   local current = number_in(WAITING, user)
   if has_live_ticket(user) or is_live_elsewhere(user) or (current and current < number) then return {'x', 'R'} end
   if current then

@@ -6,6 +6,7 @@
 if not item_exists() then return {} end
 allow_oom(ITEM)
 redis.call('HSET', ITEM, 'paused', paused)
+bump_control(ITEM, redis.call('HGET', ITEM, 'id'), tonumber(now))
 -- A resumed line stays marked as stopped until the leader's next round; see admit.lua.
 if paused == '1' then redis.call('HSET', ITEM, 'stopped', '1') end
 return bump_revision(now)

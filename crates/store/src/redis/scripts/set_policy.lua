@@ -2,7 +2,7 @@
 -- name of a lane needs a lane without tickets.
 -- KEYS: line, then all lanes
 -- ARGV: revision · now (ms) · replaces_opening ('1' or '') · fields.. (field, value, …)
--- Reply: {'changed', HGETALL item}, {'conflict'}, {'notempty'}, {'lanenotempty'} or {'notfound'}
+-- Reply: {'changed', HGETALL item}, {'conflict'}, {'notempty'}, {'lanenotempty', lane} or {'notfound'}
 -- Atomic: no concurrent change of the item is overwritten.
 if not item_exists() then return {'notfound'} end
 if redis.call('HGET', ITEM, 'revision') ~= revision then return {'conflict'} end
@@ -26,7 +26,7 @@ end
 for lane, name in ipairs(old_names) do
   select_lane(lane)
   if name ~= new_names[lane] and redis.call('EXISTS', WAITING, RETURNING, MISSED, ENTERED) > 0 then
-    return {'lanenotempty'}
+    return {'lanenotempty', lane}
   end
 end
 allow_oom(ITEM)
@@ -37,5 +37,6 @@ if item.closedAt ~= item.closesAt and (item.closedAt or '') ~= '' then
   redis.call('HSET', ITEM, 'closedAt', '')
   item.closedAt = ''
 end
+bump_control(ITEM, item.id, tonumber(now))
 if has_opening_ahead(item) then redis.call('SADD', ACTIVE, item.id) end
 return {'changed', bump_revision(now)}

@@ -3,19 +3,19 @@ use std::fmt::Debug;
 
 use daegi_domain::draw::draw_seed;
 use daegi_domain::{
-    Drawn, EndReason, Invitation, ItemChange, ItemId, ItemName, ItemUpdate, ItemUpdateKind, Lane,
-    LaneName, LineEvent, LivenessPage, LogPosition, Number, Opening, OpeningChange, Order, Policy,
-    PolicyChange, Reveal, Settings, Ticket, TicketEvent, UserId,
+    Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName, ItemUpdate,
+    ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number, Opening,
+    OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Ticket, TicketEvent, UserId,
 };
 use daegi_store::{
-    AdminStore, AdmissionStore, ChangeCursor, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome,
-    LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
-    RedisStore, ReplayStore, Result, Store, StoreImage, TicketStore,
+    AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor, ControlStore, EntryProof, Epoch, Expiry,
+    ItemStore, JoinOutcome, LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore,
+    OutboxBatch, OutboxStore, RedisStore, ReplayStore, Result, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
 use super::history::{FEW_USERS, Op, Plan, UpdateSpec};
-use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, user};
+use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, settings_are_restored, user};
 
 /// So low that random histories exceed it.
 const LEAVES: LeaveLimit = LeaveLimit(2);
@@ -43,6 +43,8 @@ pub(crate) struct ModelHarness<'a> {
     settings: Settings,
     epoch: Epoch,
     fairness: Fairness,
+    /// The records of settings that were published, oldest first.
+    published: Vec<ItemControl>,
 }
 
 /// Calls both stores; different replies are a violation.
@@ -88,7 +90,7 @@ impl<'a> ModelHarness<'a> {
     pub(crate) async fn new(topology: &'a Topology) -> Self {
         topology.flush().await;
         let items: Vec<_> = ["concert", "drop-2-a", "course.101"].map(item).into();
-        Self {
+        let harness = Self {
             topology,
             replica: None,
             has_settings_copy: (false, false),
@@ -106,7 +108,16 @@ impl<'a> ModelHarness<'a> {
             users: (0..FEW_USERS).map(|n| user(&format!("u-{n}@x:{}", n * n))).collect(),
             settings: SETTINGS,
             epoch: Epoch(0),
-        }
+            published: Vec::new(),
+        };
+        harness.restore_settings().await;
+        harness
+    }
+
+    /// Records in both stores that the settings were restored.
+    async fn restore_settings(&self) {
+        settings_are_restored(&self.memory).await;
+        settings_are_restored(&self.redis).await;
     }
 
     /// Runs one operation on both stores and checks the invariants.
@@ -224,6 +235,23 @@ impl<'a> ModelHarness<'a> {
                 unless_refused(both!(self, store => store.close_line(epoch, id, self.now)))
                     .map(drop)
             }
+            Op::Publish { partition } => self.publish_controls(*partition).await,
+            Op::Checkpoint { item, stale } => {
+                let (id, epoch) = (&self.items[*item], self.term(*stale));
+                unless_refused(both!(self, store => store.checkpoint_control(epoch, id, self.now)))
+                    .map(drop)
+            }
+            Op::Restore { record } => {
+                let index = record % self.published.len().max(1);
+                let Some(control) = self.published.get(index).cloned() else { return Ok(()) };
+                let is_newer = both!(self, store => store.restore_control(&control, self.now))?;
+                if is_newer {
+                    let mut fairness = Fairness::new(self.items.len());
+                    fairness.restart_after_loss(self).await;
+                    self.fairness = fairness;
+                }
+                Ok(())
+            }
             Op::Ack { partition } => self.ack(*partition).await,
             Op::Settings { quota, tick_ms } => {
                 self.settings = both!(self, store => store.set_settings(*quota, *tick_ms))?;
@@ -281,6 +309,13 @@ impl<'a> ModelHarness<'a> {
         // The clock does not go back so far that a new line begins among the numbers of the old one.
         let given = self.tickets.iter().flatten().map(|ticket| ticket.number.0 / 64).max();
         self.now = self.now.max(given.unwrap_or(0)) + 1_000;
+        for control in self.published.clone() {
+            both!(self, store => store.restore_control(&control, self.now))?;
+        }
+        // Otherwise updates of items are held until a replay is complete.
+        if self.now % 2 == 0 {
+            self.restore_settings().await;
+        }
         for item in (0..self.items.len()).filter(|_| everything) {
             let put = Op::Put { item, stock: 6, enabled: true, version: None, policy: None };
             self.change_item(&put).await?;
@@ -306,7 +341,7 @@ impl<'a> ModelHarness<'a> {
                 both!(self, store => store.put_item(&change, self.now)).map(drop)
             }
             Op::Remove { item } => {
-                both!(self, store => store.remove_item(&self.items[*item])).map(drop)
+                both!(self, store => store.remove_item(&self.items[*item], self.now)).map(drop)
             }
             Op::ItemUpdates { updates } => {
                 let updates: Vec<_> =
@@ -314,7 +349,7 @@ impl<'a> ModelHarness<'a> {
                 both!(self, store => store.apply_item_updates(&updates, self.now)).map(drop)
             }
             Op::Replay { log, step } => {
-                let log = ["items/0", "items/1"][*log];
+                let log = ["items/0", "items/1", CONTROL_LOG][*log];
                 match step {
                     0 => both!(self, store => store.begin_replay(log))?,
                     1 => both!(self, store => store.complete_replay(log)).map(drop)?,
@@ -518,10 +553,12 @@ impl<'a> ModelHarness<'a> {
         epoch: Epoch,
     ) -> std::result::Result<(), Violation> {
         let (id, now) = (&self.items[item], self.now);
-        // The first call for an item tells the Redis store how many lanes it has.
-        self.redis.expire(epoch, id, Lane::STANDARD, now).await.ok();
-        self.memory.expire(epoch, id, Lane::STANDARD, now).await.ok();
         let (mut specified, mut found) = ((0, 0), (0, 0));
+        if !lane.is_standard() {
+            Box::pin(self.expire(item, Lane::STANDARD, epoch)).await?;
+        }
+        // The first call for an item tells the Redis store how many lanes it has.
+        let mut is_first = true;
         loop {
             let memory = self.memory.expire(epoch, id, lane, now).await;
             let redis = self.redis.expire(epoch, id, lane, now).await;
@@ -536,12 +573,26 @@ impl<'a> ModelHarness<'a> {
             if redis.expired.max(memory.expired) > MAX_USERS_PER_CALL {
                 return Err(format!("too many in one call: {memory:?}, {redis:?}"));
             }
-            if memory.more || redis.more {
+            if memory.more || redis.more || std::mem::take(&mut is_first) {
                 continue;
             }
             let end = |expiry: Expiry| (expiry.active, expiry.front_is_above_base, expiry.lanes);
             return same_reply(Ok((specified, end(memory))), Ok((found, end(redis)))).map(drop);
         }
+    }
+
+    /// Publishes the settings that changed, like the relay.
+    async fn publish_controls(&mut self, partition: u16) -> std::result::Result<(), Violation> {
+        let changed = both!(self, store => store.changed_controls(partition, 2))?;
+        for (id, version) in &changed {
+            let control = both!(self, store => store.control(id))?;
+            let control = control.ok_or_else(|| format!("{id} changed and is unknown"))?;
+            if control.control_version < *version {
+                return Err(format!("version {version} changed, {control:?} is stored"));
+            }
+            self.published.push(control);
+        }
+        both!(self, store => store.controls_published(partition, &changed))
     }
 
     /// Acknowledges all batches of a partition; how events are batched is up to the store.
@@ -588,9 +639,11 @@ impl<'a> ModelHarness<'a> {
         both!(self, store => store.counts(&self.items))?;
         for partition in 0..PARTITIONS {
             self.outboxes(partition).await?;
+            both!(self, store => store.changed_controls(partition, 100))?;
         }
         for item in 0..self.items.len() {
             let (start, id) = (ChangeCursor::default(), &self.items[item]);
+            both!(self, store => store.control(id))?;
             for lane in all_lanes() {
                 both!(self, store => store.snapshot(id, lane, start))?;
             }

@@ -30,42 +30,156 @@ pub(crate) struct Plan {
 /// One operation. Items, users and tickets are indices into the lists of the harness.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
-    Put { item: usize, stock: u32, enabled: bool, version: Option<u64>, policy: Option<Policy> },
-    Remove { item: usize },
-    ItemUpdates { updates: Vec<UpdateSpec> },
-    Replay { log: usize, step: usize },
-    Policy { item: usize, policy: Policy, outdated: bool },
-    Pause { item: usize, paused: bool },
-    Reset { item: usize },
-    Join { item: usize, users: Vec<usize> },
-    JoinLane { item: usize, lane: Lane, joins: Vec<(usize, Option<Invitation>)> },
-    JoinMany { item: usize, from: usize, count: usize },
-    JoinManyLane { item: usize, lane: Lane, from: usize, count: usize },
-    Snapshot { item: usize, lane: Lane },
-    Mark { item: usize, tickets: Vec<usize> },
-    MarkAll { item: usize, every: usize },
-    Resolve { item: usize, tickets: Vec<usize>, off: u64 },
-    Leave { item: usize, ticket: usize, off: u64 },
-    Complete { item: usize, ticket: usize, cancelled: bool },
-    Reenter { item: usize, ticket: usize },
+    Put {
+        item: usize,
+        stock: u32,
+        enabled: bool,
+        version: Option<u64>,
+        policy: Option<Policy>,
+    },
+    Remove {
+        item: usize,
+    },
+    ItemUpdates {
+        updates: Vec<UpdateSpec>,
+    },
+    Replay {
+        log: usize,
+        step: usize,
+    },
+    Policy {
+        item: usize,
+        policy: Policy,
+        outdated: bool,
+    },
+    Pause {
+        item: usize,
+        paused: bool,
+    },
+    Reset {
+        item: usize,
+    },
+    Join {
+        item: usize,
+        users: Vec<usize>,
+    },
+    JoinLane {
+        item: usize,
+        lane: Lane,
+        joins: Vec<(usize, Option<Invitation>)>,
+    },
+    JoinMany {
+        item: usize,
+        from: usize,
+        count: usize,
+    },
+    JoinManyLane {
+        item: usize,
+        lane: Lane,
+        from: usize,
+        count: usize,
+    },
+    Snapshot {
+        item: usize,
+        lane: Lane,
+    },
+    Mark {
+        item: usize,
+        tickets: Vec<usize>,
+    },
+    MarkAll {
+        item: usize,
+        every: usize,
+    },
+    Resolve {
+        item: usize,
+        tickets: Vec<usize>,
+        off: u64,
+    },
+    Leave {
+        item: usize,
+        ticket: usize,
+        off: u64,
+    },
+    Complete {
+        item: usize,
+        ticket: usize,
+        cancelled: bool,
+    },
+    Reenter {
+        item: usize,
+        ticket: usize,
+    },
     Replicate,
     LoseNewest,
     LoseEverything,
     FreshStart,
     DeclareLoss,
-    NoteEnded { item: usize, tickets: Vec<usize>, completed: bool },
+    NoteEnded {
+        item: usize,
+        tickets: Vec<usize>,
+        completed: bool,
+    },
     BeginTerm,
-    Admit { item: usize, quota: u32, min_interval: u64, outbox_max: u64, stale: bool },
-    Expire { item: usize, lane: Lane, stale: bool },
-    Sweep { item: usize, lane: Lane, stale: bool },
-    Plan { item: usize, plan: Plan },
-    Open { item: usize, stops_half_way: bool, stale: bool },
-    Close { item: usize, stale: bool },
-    Ack { partition: u16 },
-    Settings { quota: Option<u32>, tick_ms: Option<u32> },
-    AppendAudit { entry: u32 },
-    PutHeartbeat { who: usize, text: u32 },
-    Advance { ms: i64 },
+    Admit {
+        item: usize,
+        quota: u32,
+        min_interval: u64,
+        outbox_max: u64,
+        stale: bool,
+    },
+    Expire {
+        item: usize,
+        lane: Lane,
+        stale: bool,
+    },
+    Sweep {
+        item: usize,
+        lane: Lane,
+        stale: bool,
+    },
+    Plan {
+        item: usize,
+        plan: Plan,
+    },
+    Open {
+        item: usize,
+        stops_half_way: bool,
+        stale: bool,
+    },
+    Close {
+        item: usize,
+        stale: bool,
+    },
+    /// The relay publishes the settings that changed.
+    Publish {
+        partition: u16,
+    },
+    Checkpoint {
+        item: usize,
+        stale: bool,
+    },
+    /// A record is read again.
+    Restore {
+        record: usize,
+    },
+    Ack {
+        partition: u16,
+    },
+    Settings {
+        quota: Option<u32>,
+        tick_ms: Option<u32>,
+    },
+    AppendAudit {
+        entry: u32,
+    },
+    PutHeartbeat {
+        who: usize,
+        text: u32,
+    },
+    Advance {
+        ms: i64,
+    },
 }
 
 impl Op {
@@ -318,9 +432,12 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         1 => item().prop_map(|item| Op::Reset { item }),
         1 => item().prop_map(|item| Op::Remove { item }),
         3 => prop::collection::vec(item_update(), 0..5).prop_map(|updates| Op::ItemUpdates { updates }),
-        1 => (0..2usize, 0..3usize).prop_map(|(log, step)| Op::Replay { log, step }),
+        1 => (0..3usize, 0..3usize).prop_map(|(log, step)| Op::Replay { log, step }),
         1 => Just(Op::BeginTerm),
         2 => (0..super::super::support::PARTITIONS).prop_map(|partition| Op::Ack { partition }),
+        5 => (0..super::super::support::PARTITIONS).prop_map(|partition| Op::Publish { partition }),
+        2 => (item(), stale()).prop_map(|(item, stale)| Op::Checkpoint { item, stale }),
+        2 => (0..1000usize).prop_map(|record| Op::Restore { record }),
         1 => (prop::option::of(0..5u32), prop::option::of(50..2000u32))
             .prop_map(|(quota, tick_ms)| Op::Settings { quota, tick_ms }),
         4 => (item(), plan()).prop_map(|(item, plan)| Op::Plan { item, plan }),

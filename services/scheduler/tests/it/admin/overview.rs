@@ -5,9 +5,9 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::{EndReason, Heartbeat, Lane, LineState, Ticket};
+use daegi_domain::{EndReason, Heartbeat, Lane, LineState, Settings, Ticket};
 use daegi_scheduler::Ticker;
-use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, TicketStore};
+use daegi_store::{AdminStore, AdmissionStore, ChangeCursor, LaneJoin, TicketStore};
 use serde_json::{Value, json};
 
 use super::harness::{AdminHarness, ITEM, QUOTA};
@@ -108,6 +108,41 @@ async fn rate_and_wait_are_known_once_a_line_was_sampled() {
         (&now["item"]["itemId"], &now["item"]["lineState"]),
         (&json!("concert"), &json!("OPEN"))
     );
+}
+
+#[tokio::test]
+async fn a_line_shows_the_figures_of_each_lane() {
+    let admin = AdminHarness::open().await;
+    let line = "/waiting-item/concert/line";
+    assert_eq!(admin.ok(200, "GET", line, "").await["lanes"], json!([]), "no lanes");
+    let lanes =
+        r#"{"lanes":[{"name":"vip","first":true},{"name":"members","weight":30}],"maxActive":3}"#;
+    admin.ok(200, "PATCH", "/waiting-item/concert/policy", lanes).await;
+    join(&admin, "concert", 4).await;
+    let (concert, member) =
+        (item("concert"), [LaneJoin { user: user("member"), invitation: None }]);
+    let members = Lane::numbered(2).unwrap();
+    let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
+    admin.store.join_lane(&concert, members, &member, &settings, START).await.unwrap();
+    let epoch = admin.store.begin_term(START).await.unwrap();
+    admin.store.admit(epoch, &concert, 2, 0, 100, START).await.unwrap();
+    let shown = admin.ok(200, "GET", line, "").await;
+    let figures = |lane: &Value| {
+        ["name", "weight", "first", "waiting", "entered", "admitted"]
+            .map(|field| lane[field].clone())
+    };
+    let lanes: Vec<_> = shown["lanes"].as_array().unwrap().iter().map(figures).collect();
+    let standard = [json!("standard"), json!(70), json!(false), json!(3), json!(1), json!(1)];
+    let vip = [json!("vip"), json!(0), json!(true), json!(0), json!(0), json!(0)];
+    let members = [json!("members"), json!(30), json!(false), json!(0), json!(1), json!(1)];
+    assert_eq!(lanes, [standard, vip, members]);
+    let people = &shown["people"];
+    assert_eq!((&people["waiting"], &people["entered"]), (&json!(3), &json!(2)), "the sums");
+    let policy = "/waiting-item/concert/policy";
+    let refused =
+        admin.ok(409, "PATCH", policy, r#"{"lanes":[{"name":"vip","first":true}]}"#).await;
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains(r#"the lane "members" of concert has tickets"#), "{detail}");
 }
 
 #[tokio::test]

@@ -3,6 +3,6 @@
  *
  * <p>{@link io.daegi.guard.Guard} verifies passes offline, against daegi's published keys, and completes entries.
  * {@code servlet} has a filter for servlet containers, {@code spring} an annotation for handlers. The
- * guards for Rust and Node behave identically; {@code sdk/vectors} tests all three.
+ * guards for other languages behave identically; {@code sdk/vectors} tests all of them.
  */
 package io.daegi.guard;

@@ -38,7 +38,7 @@ public class ShopApp {
         return filter;
     }
 
-    /** A filter that completeOnSuccess. */
+    /** A filter that completes entries. */
     @Bean
     FilterRegistrationBean<GuardFilter> completing(Guard guard) {
         var filter = new FilterRegistrationBean<>(new GuardFilter(guard, "concert").completeOnSuccess());

@@ -3,6 +3,7 @@ package io.daegi.guard;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.daegi.DaegiProcess;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Runs the vectors of sdk/vectors, which the guards in Rust and Node run, too. */
+/** Runs the vectors of sdk/vectors, which the guards for other languages run, too. */
 class VectorsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final JsonNode VECTORS = vectors();

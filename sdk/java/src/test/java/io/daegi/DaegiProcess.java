@@ -1,4 +1,4 @@
-package io.daegi.guard;
+package io.daegi;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -18,16 +18,17 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 
 /** A real daegi process for one test class, with helpers for tests. */
-final class DaegiProcess {
+public final class DaegiProcess {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String ADMIN = "admin-token-of-the-guard-tests";
     private static final HttpClient HTTP = HttpClient.newHttpClient();
 
-    final String publicUrl = "http://127.0.0.1:" + freePort();
-    final String internalUrl = "http://127.0.0.1:" + freePort();
+    public final String publicUrl = "http://127.0.0.1:" + freePort();
+    public final String internalUrl = "http://127.0.0.1:" + freePort();
     private final Process process;
 
-    DaegiProcess() throws Exception {
+    /** Starts a process with an item `concert` that admits quickly. */
+    public DaegiProcess() throws Exception {
         ProcessBuilder builder = new ProcessBuilder(command()).inheritIO().redirectOutput(ProcessBuilder.Redirect.DISCARD);
         builder.environment().clear();
         process = builder.start();
@@ -64,7 +65,7 @@ final class DaegiProcess {
     }
 
     /** Retries until the condition holds or the timeout is over. Tests never sleep for a fixed time. */
-    static void eventually(String what, Duration timeout, Callable<Boolean> holds) throws Exception {
+    public static void eventually(String what, Duration timeout, Callable<Boolean> holds) throws Exception {
         Instant deadline = Instant.now().plus(timeout);
         while (!tried(holds)) {
             if (Instant.now().isAfter(deadline)) {
@@ -82,11 +83,12 @@ final class DaegiProcess {
         }
     }
 
-    static HttpResponse<String> get(String url) throws IOException, InterruptedException {
+    public static HttpResponse<String> get(String url) throws IOException, InterruptedException {
         return HTTP.send(HttpRequest.newBuilder(URI.create(url)).build(), BodyHandlers.ofString());
     }
 
-    private void admin(String method, String path, String body) throws IOException, InterruptedException {
+    /** Calls the admin API for an item and returns the response. */
+    public JsonNode admin(String method, String path, String body) throws IOException, InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(URI.create(internalUrl + "/internal/admin/v1/waiting-item/" + path))
                 .header("authorization", "Bearer " + ADMIN)
                 .header("content-type", "application/json")
@@ -96,10 +98,11 @@ final class DaegiProcess {
         if (response.statusCode() / 100 != 2) {
             throw new AssertionError(path + ": " + response.statusCode() + " " + response.body());
         }
+        return JSON.readTree(response.body());
     }
 
     /** Joins as this user and waits until they are admitted. */
-    AdmittedUser admit(String user) throws Exception {
+    public AdmittedUser admit(String user) throws Exception {
         String line = publicUrl + "/api/v1/item/concert/waiting-queue";
         HttpRequest join = HttpRequest.newBuilder(URI.create(line))
                 .header("user-id", user)
@@ -112,25 +115,25 @@ final class DaegiProcess {
     }
 
     /** A user with a ticket. */
-    record AdmittedUser(String ticketUrl) {
+    public record AdmittedUser(String ticketUrl) {
         private JsonNode ticket() throws IOException, InterruptedException {
             return JSON.readTree(get(ticketUrl).body());
         }
 
-        String status() throws IOException, InterruptedException {
+        public String status() throws IOException, InterruptedException {
             return ticket().path("status").asText();
         }
 
-        String pass() throws IOException, InterruptedException {
+        public String pass() throws IOException, InterruptedException {
             return ticket().path("pass").asText();
         }
 
-        void awaitCompleted() throws Exception {
+        public void awaitCompleted() throws Exception {
             eventually("completed", Duration.ofSeconds(20), () -> status().equals("COMPLETED"));
         }
     }
 
-    void close() throws InterruptedException {
+    public void close() throws InterruptedException {
         process.destroy();
         if (!process.waitFor(20, TimeUnit.SECONDS)) {
             process.destroyForcibly();

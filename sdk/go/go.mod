@@ -1,0 +1,3 @@
+module daegi.io/guard
+
+go 1.22
