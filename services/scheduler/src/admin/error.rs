@@ -32,6 +32,8 @@ pub(super) enum AdminError {
     LaneNotEmpty(ItemId, String),
     #[error("PUT cannot change the opening of {0}: use PATCH …/policy")]
     OpeningInPut(ItemId),
+    #[error("PUT cannot change the lanes of {0}: use PATCH …/policy")]
+    LanesInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
     NotScheduled(ItemId),
     #[error("item {0} has no lane {1}: set the lanes of its policy first")]
@@ -60,6 +62,7 @@ impl From<AdminError> for Problem {
             | AdminError::LineNotEmpty(_)
             | AdminError::LaneNotEmpty(..)
             | AdminError::OpeningInPut(_)
+            | AdminError::LanesInPut(_)
             | AdminError::NotScheduled(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
