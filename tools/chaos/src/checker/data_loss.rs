@@ -64,11 +64,6 @@ impl DataLosses {
         self.all[first..second].iter().all(|loss| loss.total)
     }
 
-    /// Whether one of the losses between two eras was total.
-    pub(super) fn has_total(&self, first: usize, second: usize) -> bool {
-        self.all[first..second].iter().any(|loss| loss.total)
-    }
-
     /// Whether an item may be unknown at this time because it is not yet restored.
     pub(super) fn may_hide_items(&self, at: Millis, back: Millis) -> bool {
         let hidden = |loss: &DataLoss| loss.total && loss.from <= at && at <= loss.to + back;

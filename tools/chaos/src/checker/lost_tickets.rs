@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::data_loss::DataLosses;
 use super::lines::{Lines, Missing, ends_by_time};
-use super::responses::ITEM_RECOVERY_MS;
 use super::{Rule, Violations};
 use crate::History;
 use crate::history::{Call, EventKind, Millis, Op, Outcome, Setup, TicketNumber};
@@ -47,7 +46,7 @@ pub(super) fn judge(
         ticket_timeline.first.get_or_insert(call.to);
         ticket_timeline.last = ticket_timeline.last.max(call.to);
         ticket_timeline.leaves |= call.op == Op::Leave;
-        refused(call, number, &lines.losses, violations);
+        refused(call, number, violations);
         if !apply_reply(ticket_timeline, call, setup.max_staleness, &lines.losses) {
             let what = format!(
                 "{} {number} of {}: waits again after an admission or an end",
@@ -71,14 +70,12 @@ pub(super) fn judge(
     }
 }
 
-/// A 4xx response for an issued ticket is a violation. A lost item comes back from Kafka without its lanes, and the run sets
-/// them again; until then a ticket of a lane is unknown. Once policies are restored, this is a violation, too.
-fn refused(call: &Call, number: TicketNumber, losses: &DataLosses, violations: &mut Violations) {
+/// A 4xx response for an issued ticket is a violation.
+fn refused(call: &Call, number: TicketNumber, violations: &mut Violations) {
     let (Op::Poll | Op::Leave, Outcome::Refused { status, code }) = (call.op, &call.outcome) else {
         return;
     };
-    let has_no_lanes = number.lane > 0 && losses.may_hide_items(call.to, ITEM_RECOVERY_MS);
-    if matches!(status, 400..500) && !has_no_lanes {
+    if matches!(status, 400..500) {
         let what = format!("{} {number} of {}: {status} {code}", call.item, call.user);
         violations.add(Rule::LostTickets, call.to, what);
     }

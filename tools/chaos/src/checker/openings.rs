@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::data_loss::DataLosses;
 use super::draw;
 use super::lines::Lines;
+use super::responses::ITEM_RECOVERY_MS;
 use super::serving_order::{ServingOrder, opened_at};
 use super::{Rule, Violations};
 use crate::History;
@@ -151,11 +152,11 @@ impl<'a> OpeningHistory<'a> {
                 found.push((draw.to, format!("a pod returned the seed {seed:?}, without event")));
             }
         }
-        // A pod returns the draw from some seconds after the opening on, unless the store has lost it.
+        // A pod returns the draw from some seconds after the opening on, also after a data loss.
         let Some(last) = self.openings.last() else { return found };
         let late = self.draws.iter().filter(|draw| {
             losses.is_settled_after(last.received_at, draw.from)
-                && !losses.between(opened_at(last), draw.to)
+                && !losses.between(draw.from.saturating_sub(ITEM_RECOVERY_MS), draw.to)
                 && draw.record.as_ref().filter(drawn).is_none()
         });
         found.extend(late.map(|draw| (draw.to, "a pod does not return the draw".to_owned())));

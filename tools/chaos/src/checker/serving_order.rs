@@ -7,36 +7,20 @@ use super::draw::Cohort;
 use crate::History;
 use crate::history::{Millis, ObservedOpening, TicketNumber, committed_at};
 
-/// The drawn cohorts of all items.
-#[derive(Debug)]
-pub(super) struct ServingOrder<'a> {
-    /// By item and era.
-    cohorts: HashMap<&'a str, BTreeMap<usize, Cohort>>,
-    losses: &'a DataLosses,
-}
+/// The drawn cohorts of all items, by the era of their opening. A data loss does not change the order.
+#[derive(Debug, Default)]
+pub(super) struct ServingOrder<'a>(HashMap<&'a str, BTreeMap<usize, Cohort>>);
 
 impl<'a> ServingOrder<'a> {
-    /// Reads the order from the events of openings. In a later era it is the same if a pod returned the draw in that
-    /// era, or if the loss between was not total.
-    ///
-    /// Until daegi restores openings after a total loss, such a line continues by number. Then this function can take
-    /// the latest opening for all later eras, and a draw that a pod does not return any more is a violation.
-    pub(super) fn from_history(history: &'a History, losses: &'a DataLosses) -> Self {
+    pub(super) fn from_history(history: &'a History, losses: &DataLosses) -> Self {
         let mut cohorts: HashMap<&str, BTreeMap<usize, Cohort>> = HashMap::new();
         for opening in &history.openings {
-            let cohort = opening.draw.as_ref().and_then(Cohort::from_record);
-            if let Some(cohort) = cohort {
+            if let Some(cohort) = opening.draw.as_ref().and_then(Cohort::from_record) {
                 let era = losses.era(opened_at(opening));
                 cohorts.entry(&opening.item).or_default().insert(era, cohort);
             }
         }
-        for draw in history.draws.iter().filter(|draw| losses.is_fresh(draw.from)) {
-            if let Some(cohort) = draw.record.as_ref().and_then(Cohort::from_record) {
-                let eras = cohorts.entry(&draw.item).or_default();
-                eras.entry(losses.era(draw.from)).or_insert(cohort);
-            }
-        }
-        Self { cohorts, losses }
+        Self(cohorts)
     }
 
     /// The place of a number in the order of its lane.
@@ -50,11 +34,8 @@ impl<'a> ServingOrder<'a> {
         self.cohort(item, era)?.place(number)
     }
 
-    /// The cohort in an era.
     fn cohort(&self, item: &str, era: usize) -> Option<&Cohort> {
-        let (drawn_in, cohort) = self.cohorts.get(item)?.range(..=era).next_back()?;
-        let is_kept = !self.losses.has_total(*drawn_in, era);
-        is_kept.then_some(cohort)
+        self.0.get(item)?.range(..=era).next_back().map(|(_, cohort)| cohort)
     }
 }
 

@@ -7,7 +7,6 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
 use super::fleet::{ADMISSION, ChaosFleet, FleetNode};
-use super::items::ITEM_KINDS;
 use super::recorder::{Recorder, now};
 use crate::history::{Entry, Fault, FaultKind, Millis};
 use crate::nemesis::{Planned, Target};
@@ -60,11 +59,6 @@ async fn sequence(
         if planned.what == FaultKind::FailOver {
             sleep(planned.lasts).await;
             fleet.redis.lock().await.restart_stopped().await?;
-        }
-        if planned.what.loses_items() {
-            // Policies are set only by the admin API, so they are lost as well. An opening that has happened is not set again:
-            // its line continues by number.
-            fleet.put_items(&ITEM_KINDS).await?;
         }
     }
     Ok(())

@@ -42,8 +42,8 @@ pub(crate) struct ChaosFleet {
     pub(crate) consumers: Vec<FleetNode>,
     pub(crate) redis: Mutex<RedisUnderTest>,
     pub(crate) kafka: Mutex<Kafka>,
-    /// Locked from the planning of an opening until the line has opened, and during a total data loss. A loss would remove
-    /// an opening that is ahead, because openings are not restored yet. Once they are, losses need not wait.
+    /// Locked from the planning of an opening until its draw is in Kafka, and during a total data loss. A loss in a lobby may
+    /// remove its newest numbers from the draw, and one before the draw is published draws again; see `docs/RECOVERY.md`.
     pub(super) opening_ahead: Mutex<()>,
 }
 
@@ -94,7 +94,7 @@ impl ChaosFleet {
         self.kafka.lock().await.bootstrap()
     }
 
-    /// Creates all items or sets their policies again.
+    /// Creates all items.
     pub(crate) async fn put_items(&self, kinds: &[ItemKind]) -> anyhow::Result<Vec<ItemSetup>> {
         let items = kinds.iter().flat_map(|kind| kind.ids().map(move |id| (kind, kind.setup(id))));
         let put = items.map(async |(kind, item)| {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::rfc3339;
+use daegi_domain::{Topic, Topics, rfc3339};
+use daegi_testkit::TopicReader;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -75,6 +76,8 @@ impl Openings {
         recorder: &Arc<Recorder>,
     ) -> anyhow::Result<(Vec<(String, PlannedOpening)>, JoinSet<()>)> {
         let (mut planned, mut readers) = (Vec::new(), JoinSet::new());
+        let (brokers, topics) = (fleet.brokers().await, Topics::default());
+        let controls = TopicReader::open(&brokers, topics.name(Topic::ControlChanged)).await?;
         for line in &self.0 {
             sleep_until(began + line.plan_after).await;
             let ahead = fleet.opening_ahead.lock().await;
@@ -90,11 +93,26 @@ impl Openings {
             planned.push((line.item.clone(), PlannedOpening { opens_at, is_draw: true }));
             sleep_until(opens).await;
             reader.read_until(0, |record| record.seed.is_some()).await;
+            wait_until_recorded(&controls, &line.item).await;
             drop(ahead);
             readers.spawn(reader.read_forever());
         }
         Ok((planned, readers))
     }
+}
+
+/// Waits until the draw of an item is in Kafka, or the time is up; then a data loss may show.
+async fn wait_until_recorded(controls: &TopicReader, item: &str) {
+    let recorded = async {
+        loop {
+            let body = controls.next().await.body.unwrap_or_default();
+            let record: Value = serde_json::from_slice(&body).unwrap_or_default();
+            if record["itemId"] == item && record["item"]["draw"]["seed"].is_string() {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(OPENING_TIMEOUT, recorded).await;
 }
 
 impl PlannedLine {

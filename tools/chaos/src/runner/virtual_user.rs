@@ -88,7 +88,7 @@ impl VirtualUser {
         }
     }
 
-    /// Joins with the code. If another user has used it, or a lost item has no lanes yet, joins without it.
+    /// Joins with the code, or without it if another user has used it.
     async fn join_with_or_without_code(&mut self) -> Option<HeldTicket> {
         if let Some(ticket) = self.join().await {
             return Some(ticket);
@@ -125,8 +125,7 @@ impl VirtualUser {
             let reply = self.client.poll(pod, &self.user_ref, ticket).await;
             match (&reply.outcome, reply.status()) {
                 (_, Some(status)) if is_done(status) => return Some(status.to_owned()),
-                // A lost item has no lanes until its policy is set again.
-                (Outcome::Refused { .. }, _) if ticket.number.lane == 0 => return None,
+                (Outcome::Refused { .. }, _) => return None,
                 (Outcome::Ok(_), _) => {
                     sleep(reply.poll_after.clamp(RETRY_INTERVAL, MAX_POLL_INTERVAL)).await
                 }

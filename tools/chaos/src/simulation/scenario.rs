@@ -23,8 +23,8 @@ pub(super) const LEADER_SKEW: Millis = 200;
 pub(super) struct Scenario {
     pub(super) items: Vec<ItemSetup>,
     pub(super) users: usize,
-    /// Total data losses and continuations with an older state occur. Neither keeps an opening, so that histories with one
-    /// have none until openings are restored.
+    /// Total data losses and continuations with an older state occur. Openings are restored from Kafka, which the simulation
+    /// does not have, so that histories with one have none.
     pub(super) loses_data: bool,
     /// Maximum number of turns until a user comes.
     pub(super) arrival_turns: usize,
