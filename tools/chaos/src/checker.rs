@@ -8,17 +8,22 @@ mod capacity;
 mod coverage;
 mod data_loss;
 mod delivery_windows;
+mod draw;
 mod events;
 mod fencing;
 mod fifo;
 mod first_requests;
 #[cfg(test)]
 mod fixtures;
+mod invitations;
+mod lane_shares;
 mod leadership;
 mod lines;
 mod lost_tickets;
 mod membership;
+mod openings;
 mod responses;
+mod serving_order;
 mod uniqueness;
 
 use std::collections::HashSet;
@@ -27,12 +32,19 @@ use std::fmt;
 use crate::history::Millis;
 use crate::{History, Verdict};
 use lines::Lines;
+use serving_order::ServingOrder;
 
 /// A rule that a history must satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
-    /// Users are admitted in the order of their joins.
+    /// Users are admitted in the order of their joins, and those of a drawn cohort in the order of their ranks.
     Fifo,
+    /// A planned opening happens once, and its draw was committed to before the first user joined.
+    Openings,
+    /// Lanes share the rate by their weights.
+    LaneShares,
+    /// A code admits as many users as it has uses.
+    Invitations,
     /// A user has at most one live ticket per line, and a number belongs to one user.
     UniqueTickets,
     /// Entries never exceed `maxActive` or the stock.
@@ -66,8 +78,11 @@ pub struct Violation {
 
 impl Rule {
     /// All rules in the order of the report.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Fifo,
+        Self::Openings,
+        Self::LaneShares,
+        Self::Invitations,
         Self::UniqueTickets,
         Self::Capacity,
         Self::LostTickets,
@@ -84,6 +99,9 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Self::Fifo => "FIFO inversions",
+            Self::Openings => "contradictory openings and draws",
+            Self::LaneShares => "lanes without their share",
+            Self::Invitations => "invitation codes used too often",
             Self::UniqueTickets => "two tickets for one user",
             Self::Capacity => "admissions beyond capacity or stock",
             Self::LostTickets => "lost tickets",
@@ -112,7 +130,11 @@ pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     let setup = setup.ok_or_else(|| anyhow::anyhow!("the history has no setup entry"))?;
     let lines = Lines::from_history(setup, history);
     let mut violations = Violations::default();
-    fifo::judge(history, &lines, &mut violations);
+    let order = ServingOrder::from_history(history, &lines.losses);
+    fifo::judge(history, &lines, &order, &mut violations);
+    openings::judge(setup, history, &lines, &order, &mut violations);
+    let shares = lane_shares::judge(setup, history, &lines, &mut violations);
+    invitations::judge(history, &lines.losses, &mut violations);
     uniqueness::judge(history, &lines, &mut violations);
     capacity::judge(setup, history, &lines, &mut violations);
     lost_tickets::judge(setup, history, &lines, &mut violations);
@@ -120,7 +142,7 @@ pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     fencing::judge(&lines, &mut violations);
     leadership::judge(setup, history, &mut violations);
     responses::judge(history, &lines.losses, &mut violations);
-    coverage::judge(setup, history, &mut violations);
+    coverage::judge(setup, history, shares, &mut violations);
     violations.0.sort();
     // Several calls may show the same violation; report it once.
     let mut known = HashSet::new();

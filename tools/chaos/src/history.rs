@@ -3,6 +3,8 @@
 mod call;
 mod event;
 mod fault;
+mod number;
+mod opening;
 
 use std::io::{BufRead, Write};
 
@@ -10,8 +12,13 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 pub use self::call::{Call, Op, Outcome, ReplyFields};
+pub(crate) use self::event::committed_at;
 pub use self::event::{EventKind, ObservedEvent};
 pub use self::fault::{Fault, FaultKind, Term, TermEnd};
+pub use self::number::TicketNumber;
+pub use self::opening::{
+    DrawRecord, IssuedCode, LaneSetup, ObservedDraw, ObservedOpening, PlannedOpening,
+};
 
 /// A time in Unix milliseconds.
 pub type Millis = u64;
@@ -26,6 +33,12 @@ pub enum Entry {
     Call(Call),
     /// An event received from Kafka.
     Event(ObservedEvent),
+    /// The event of an opening, received from Kafka.
+    Opened(ObservedOpening),
+    /// The public record of a draw, as a pod returned it.
+    Draw(ObservedDraw),
+    /// An invitation code.
+    Code(IssuedCode),
     /// An item version published by the product service.
     Published(PublishedItem),
     /// An injected fault.
@@ -55,6 +68,9 @@ pub struct Setup {
     /// Maximum time of an event in the outbox, or of an order on its way, without faults.
     #[serde(default = "Setup::default_max_delivery")]
     pub max_delivery: Millis,
+    /// Maximum difference between the clocks of two processes.
+    #[serde(default)]
+    pub clock_skew: Millis,
     /// Number of users; 0 in simulations.
     #[serde(default)]
     pub users: u64,
@@ -77,7 +93,7 @@ impl Setup {
 }
 
 /// The fixed properties of an item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ItemSetup {
     /// Id.
     pub item: String,
@@ -85,6 +101,12 @@ pub struct ItemSetup {
     pub max_active: Option<u64>,
     /// Stock at the beginning.
     pub stock: u64,
+    /// Lanes, in addition to the standard lane.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lanes: Vec<LaneSetup>,
+    /// The planned opening, if the item has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<PlannedOpening>,
 }
 
 /// A version of an item that the product service published.
@@ -124,6 +146,12 @@ pub struct History {
     pub calls: Vec<Call>,
     /// By topic, partition and offset.
     pub events: Vec<ObservedEvent>,
+    /// In commit order.
+    pub openings: Vec<ObservedOpening>,
+    /// By start time.
+    pub draws: Vec<ObservedDraw>,
+    /// All invitation codes.
+    pub codes: Vec<IssuedCode>,
     /// By version.
     pub published: Vec<PublishedItem>,
     /// By start time.
@@ -154,6 +182,9 @@ impl History {
             Entry::Setup(setup) => self.setup = Some(setup),
             Entry::Call(call) => self.calls.push(call),
             Entry::Event(event) => self.events.push(event),
+            Entry::Opened(opening) => self.openings.push(opening),
+            Entry::Draw(draw) => self.draws.push(draw),
+            Entry::Code(code) => self.codes.push(code),
             Entry::Published(item) => self.published.push(item),
             Entry::Fault(fault) => self.faults.push(fault),
             Entry::Term(term) => self.terms.push(term),
@@ -164,6 +195,8 @@ impl History {
     fn sort(&mut self) {
         self.calls.sort_by_key(|call| call.from);
         self.events.sort_by_key(|event| (event.event, event.partition, event.offset));
+        self.openings.sort_by(|one, other| one.sequence.cmp(&other.sequence));
+        self.draws.sort_by_key(|draw| draw.from);
         self.published.sort_by_key(|item| item.version);
         self.faults.sort_by_key(|fault| fault.from);
         self.terms.sort_by_key(|term| term.epoch);

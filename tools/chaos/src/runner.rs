@@ -1,11 +1,14 @@
 //! Runs a fleet with users and a nemesis, and records a history.
 
+pub(crate) mod arrival;
 pub(crate) mod client;
 mod event_collector;
 mod faults;
 pub(crate) mod fleet;
+mod invitations;
 pub(crate) mod items;
 mod load;
+mod openings;
 mod product_service;
 pub(crate) mod recorder;
 pub(crate) mod redis;
@@ -26,6 +29,7 @@ use crate::history::{Entry, Setup};
 use crate::nemesis;
 use fleet::ChaosFleet;
 pub use fleet::SIZE;
+use openings::Openings;
 use recorder::{Recorder, now};
 pub use redis::{RedisUnderTest, Topology};
 
@@ -68,7 +72,10 @@ pub async fn run(
         None => nemesis::fail_overs(options.seed, options.seconds),
     };
     let fleet = Arc::new(ChaosFleet::start(redis, kafka, &logs).await?);
-    let items = fleet.put_items(&items::ITEM_KINDS).await?;
+    let mut items = fleet.put_items(&items::ITEM_KINDS).await?;
+    let codes =
+        invitations::create(&fleet, &items, options.people / items.len(), &recorder).await?;
+    let openings = Openings::new(options.seconds);
     let events = event_collector::start(&fleet.brokers().await, recorder.clone()).await?;
 
     let (from, began) = (now(), Instant::now());
@@ -76,7 +83,8 @@ pub async fn run(
     let deadline = began + fault_time + CALM_TIMEOUT;
     let product =
         product_service::publish_items(&fleet, options.seed, began + fault_time, recorder.clone());
-    let users = load::UserLoad::start(&fleet, options, deadline, recorder.clone()).await?;
+    let (guests, to) = ((&openings, codes), recorder.clone());
+    let users = load::UserLoad::start(&fleet, options, deadline, guests, to).await?;
     let unaffected_node = fleet.redis.lock().await.unaffected_node().await?;
     let nemesis = async {
         let end = began + fault_time;
@@ -87,21 +95,28 @@ pub async fn run(
         anyhow::Ok(calm)
     };
     let run = async {
-        let (calm, version) = tokio::try_join!(nemesis, product)?;
+        let opened = openings.run(&fleet, began, &recorder);
+        let (calm, version, opened) = tokio::try_join!(nemesis, product, opened)?;
         users.join_all().await?;
         fleet.wait_until_idle(&items, version, deadline).await;
-        anyhow::Ok(calm)
+        let (planned, mut readers) = opened;
+        readers.shutdown().await;
+        anyhow::Ok((calm, planned))
     };
     // A separate task, because faults block this one while a process ends.
     let mut tasks = JoinSet::new();
     tasks.spawn(stall_detector::run(fleet.clone(), unaffected_node, recorder.clone()));
-    let calm = run.await?;
+    let (calm, planned) = run.await?;
     tasks.shutdown().await;
     events.wait_for_all().await?;
     for end in fleet.finals(&items).await? {
         recorder.write(&Entry::Final(end));
     }
 
+    for item in &mut items {
+        let opening = planned.iter().find(|(id, _)| *id == item.item);
+        item.opening = opening.map(|(_, opening)| opening.clone());
+    }
     let setup = Setup {
         seed: options.seed,
         from,
@@ -110,6 +125,7 @@ pub async fn run(
         lease: fleet::LEASE,
         max_staleness: Setup::default_max_staleness(),
         max_delivery: Setup::default_max_delivery(),
+        clock_skew: 0,
         users: options.people as u64,
         items,
     };

@@ -1,11 +1,13 @@
 //! Leaders, relays and users in one thread on a faulty memory store with a simulated clock.
 //!
 //! Every store call waits before it is executed, and the seed decides which task runs next: two other leaders may overtake a leader
-//! between two calls of a tick, or it may die in between. In some histories the store loses all data, or continues with an older state. Nothing
-//! else is random, so a seed always gives the same history.
+//! between two calls of a tick, or it may die in between. In some histories the store loses all data, or continues with an older state; in
+//! others lines open, or have lanes. Nothing else is random, so a seed always gives the same history.
 
 mod faulty_store;
 mod leader;
+mod observed;
+mod scenario;
 mod sink;
 mod state;
 mod task;
@@ -15,12 +17,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::History;
-use crate::history::{Entry, FinalState, ItemSetup, Setup};
-use state::SimState;
+use crate::history::{Entry, FinalState, Setup};
+use scenario::{LEADER_SKEW, Scenario};
+use state::{OPENING_POINTS, SimState};
 use task::SimTask;
 
-/// Number of users, in turn for each item.
-const USERS: usize = 6;
 const LEADERS: usize = 3;
 
 /// Turns with faults, and maximum number of turns.
@@ -30,21 +31,30 @@ const MAX_TURNS: usize = 40_000;
 /// Maximum time per turn.
 const TURN_MS: u64 = 12;
 
-/// The items.
-fn items() -> Vec<ItemSetup> {
-    let item = |item: &str, max_active, stock| ItemSetup { item: item.into(), max_active, stock };
-    vec![item("arena", Some(2), 100), item("opera", None, 2)]
-}
-
 /// Simulates one history.
 ///
 /// # Panics
 /// Outside of a Tokio runtime with a timer, which some futures require although none waits for it.
 #[must_use]
 pub fn simulate(seed: u64) -> History {
-    let state = Arc::new(SimState::new(seed, items()));
+    run(seed, SimState::new(seed, Scenario::choose, None))
+}
+
+/// Simulates an opening in which a leader dies: before or after each call of the opening in turn.
+///
+/// # Panics
+/// As [`simulate`].
+#[must_use]
+pub fn simulate_opening(seed: u64) -> History {
+    let point = usize::try_from(seed % OPENING_POINTS as u64).ok();
+    run(seed, SimState::new(seed, Scenario::opening, point))
+}
+
+fn run(seed: u64, state: SimState) -> History {
+    let state = Arc::new(state);
+    let users = 0..state.scenario.users;
     let mut users: Vec<_> =
-        (0..USERS).map(|number| SimTask::new(virtual_user::run(state.clone(), number))).collect();
+        users.map(|number| SimTask::new(virtual_user::run(state.clone(), number))).collect();
     let mut leaders: Vec<_> = (0..LEADERS).map(|_| start_leader(&state)).collect();
     for turn in 0..MAX_TURNS {
         state.tick(TURN_MS);
@@ -61,7 +71,7 @@ pub fn simulate(seed: u64) -> History {
         let at = state.pick(tasks.len());
         if tasks[at].run_turn(&state) {
             drop(tasks.swap_remove(at));
-        } else if of_leader && state.faults_active() && state.chance(0.01) {
+        } else if of_leader && (state.take_death() || state.fails(0.01)) {
             // The leader dies between two store calls, and another one starts.
             tasks[at] = start_leader(&state);
         }
@@ -90,9 +100,19 @@ fn finish(state: &SimState, seed: u64) -> History {
     let max_staleness = 0;
     // The schedule may delay every relay while faults are active.
     let max_delivery = FAULT_TURNS as u64 * TURN_MS;
-    let (users, items) = (0, items());
-    let setup =
-        Setup { seed, from, calm_from, to, lease, max_staleness, max_delivery, users, items };
+    let (users, items) = (0, state.scenario.items.clone());
+    let setup = Setup {
+        seed,
+        from,
+        calm_from,
+        to,
+        lease,
+        max_staleness,
+        max_delivery,
+        clock_skew: LEADER_SKEW,
+        users,
+        items,
+    };
     entries.push(Entry::Setup(setup));
     entries.into_iter().collect()
 }

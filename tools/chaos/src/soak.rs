@@ -15,6 +15,7 @@ use fastrand::Rng;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::runner::arrival::Arrival;
 use crate::runner::client::{RecordingClient, UserRef};
 use crate::runner::fleet::ChaosFleet;
 use crate::runner::items::{ItemKind, UNLIMITED};
@@ -93,9 +94,10 @@ async fn start_users(
                 user: UserId::parse(&format!("person-{number}"))?,
                 item: ItemId::parse(&items[number % items.len()])?,
             };
-            let (start_at, deadline) = (Instant::now(), end + DRAIN_TIMEOUT);
-            let (client, rng) = (client.clone(), rng.fork());
-            users.spawn(VirtualUser { user_ref, client, rng, start_at, deadline }.run());
+            let (arrival, deadline) = (Arrival::At(Instant::now()), end + DRAIN_TIMEOUT);
+            let (client, rng, code, moves) = (client.clone(), rng.fork(), None, false);
+            let user = VirtualUser { user_ref, client, rng, arrival, deadline, code, moves };
+            users.spawn(user.run());
         }
         while let Some(ended) = users.try_join_next() {
             ended?;

@@ -32,6 +32,7 @@ pub fn draw(history: &History, verdict: &Verdict) -> String {
         y = chart.draw(&mut body, &time, y);
     }
     axis(&mut body, &time, setup, y);
+    openings(&mut body, history, &time, y);
     marks(&mut body, verdict, &time, y);
     let height = y + 46.0;
     let mut svg = String::new();
@@ -47,12 +48,17 @@ pub fn draw(history: &History, verdict: &Verdict) -> String {
     svg
 }
 
-fn charts(counts: &Counts) -> [Chart<'_>; 3] {
+fn charts(counts: &Counts) -> [Chart<'_>; 4] {
     [
         Chart {
             name: "admissions / s",
             hint: "by leader; grey: direct admissions",
             bars: &counts.admitted,
+        },
+        Chart {
+            name: "lanes / s",
+            hint: "admissions of lines with lanes; blue: the standard lane",
+            bars: &counts.lanes,
         },
         Chart { name: "waiting", hint: "users", bars: &counts.waiting },
         Chart { name: "errors / s", hint: "no response, or 503", bars: &counts.errors },
@@ -123,6 +129,22 @@ fn axis(svg: &mut String, time: &Time, setup: &Setup, y: f64) {
 <text x="{x:.1}" y="{:.1}" text-anchor="middle">{second} s</text>"##,
             TOP - 14.0,
             y + 18.0,
+        );
+    }
+}
+
+/// The times of openings, where they were planned.
+fn openings(svg: &mut String, history: &History, time: &Time, bottom: f64) {
+    let items = history.setup.iter().flat_map(|setup| &setup.items);
+    for (item, opening) in items.filter_map(|item| Some((&item.item, item.opening.as_ref()?))) {
+        let x = time.x(opening.opens_at);
+        let _ = writeln!(
+            svg,
+            r##"<line x1="{x:.1}" x2="{x:.1}" y1="{:.1}" y2="{bottom:.1}" stroke="#6a3d9a" stroke-dasharray="4 3"/>
+<text x="{:.1}" y="{:.1}" font-size="11" fill="#6a3d9a">{item} opens</text>"##,
+            TOP - 14.0,
+            x + 4.0,
+            TOP - 4.0,
         );
     }
 }

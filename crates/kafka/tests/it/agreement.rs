@@ -1,11 +1,15 @@
 //! The types accept exactly the inbound bodies that the schemas accept.
 
-use daegi_domain::{ItemChanged, OrderClosed, Topic};
-use daegi_kafka::{Event, schema};
+use daegi_domain::{
+    CohortRange, Draw, Drawn, ItemChanged, ItemId, LineClosed, LineOpened, Number, OrderClosed,
+    Reveal, Topic, Topics,
+};
+use daegi_kafka::{Event, Record, schema};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// A change of a valid body.
 #[derive(Debug, Clone)]
@@ -138,4 +142,20 @@ fn outbound_events_are_also_checked_for_formats() {
     assert_eq!(accepted(&event), Ok(()));
     event["expiresAt"] = json!("soon");
     assert!(accepted(&event).unwrap_err().contains("date-time"));
+}
+
+#[test]
+fn the_events_of_a_line_conform_to_their_schemas() {
+    let item = ItemId::parse("concert").unwrap();
+    let draw = Draw {
+        reveal: Reveal([1; 32]),
+        cohort: Some(CohortRange { first: Number(1), size: 3 }),
+        drawn: Some(Drawn { root: [2; 32], beacon: None, seed: [3; 32] }),
+    };
+    for draw in [None, Some(&draw)] {
+        let opened = LineOpened::new(item.clone(), Uuid::nil(), 1, draw);
+        Record::from_event(&opened, &Topics::default()).unwrap();
+    }
+    let closed = LineClosed::new(item, Uuid::nil(), 1);
+    Record::from_event(&closed, &Topics::default()).unwrap();
 }

@@ -54,12 +54,15 @@ impl ItemLines {
         Some(outcome)
     }
 
-    /// Creates the line of a lane of the policy that has none.
+    /// Creates the line of a lane of the policy that has none. If the store lost data, the lane may have had a
+    /// line: as in the standard lane, numbers up to the base are reclaimed.
     pub(super) fn begin(&mut self, lane: Lane, run_id: u64, now: Millis) {
         if self.has_lane(lane) && !lane.is_standard() && !self.lanes.contains_key(&lane) {
             // A placeholder until a step runs on the line.
             let shared = self.shared().clone();
-            self.lanes.insert(lane, Line::new(shared, lane, run_id, now));
+            let mut line = Line::new(shared, lane, run_id, now);
+            line.inherit_loss(&self.standard, now);
+            self.lanes.insert(lane, line);
         }
     }
 

@@ -9,6 +9,7 @@ mod full;
 mod gates;
 mod generations;
 mod item_updates;
+mod lanes;
 mod lease;
 mod limits;
 mod line_rules;

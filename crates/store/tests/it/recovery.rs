@@ -5,10 +5,11 @@ mod control;
 use std::sync::Arc;
 
 use daegi_domain::{
-    EndReason, ItemId, Lane, Number, Policy, RECOVERY_HOLD_MS, TicketEvent, UserId,
+    EndReason, ItemId, Lane, LaneName, LanePolicy, Number, Policy, RECOVERY_HOLD_MS, Ticket,
+    TicketEvent, UserId,
 };
 use daegi_store::{
-    ChangeCursor, EndOutcome, EntryProof, Epoch, JoinOutcome, LiveState, MemoryStore,
+    ChangeCursor, EndOutcome, EntryProof, Epoch, JoinOutcome, LaneJoin, LiveState, MemoryStore,
     RECLAIM_WINDOW_MS, ReplayState, SharedStore, StoreImage, TicketState,
 };
 
@@ -363,4 +364,41 @@ async fn a_term_that_begins_after_a_loss_has_a_new_epoch() {
     topology.flush().await;
     // Another process, which has not seen that term.
     assert!(after.begin_term(START + 1).await.unwrap() > old);
+}
+
+#[tokio::test]
+async fn the_first_tickets_of_a_lane_that_the_replica_never_received_are_reclaimed() {
+    for mut lossy in LossyStore::both().await {
+        let (name, opera) = (lossy.name, item("opera"));
+        let members =
+            LanePolicy { name: LaneName::parse("members").unwrap(), weight: 20, first: false };
+        let policy = Policy { grace_seconds: 0, lanes: vec![members], ..Policy::default() };
+        lossy.store.put_item(&change("opera", policy), START).await.unwrap();
+        lossy.stop_replication().await;
+        let lane = Lane::numbered(1).unwrap();
+        let joins = ["kim", "lee"].map(|id| LaneJoin { user: user(id), invitation: None });
+        let joined = lossy.store.join_lane(&opera, lane, &joins, &SETTINGS, START + 100).await;
+        let tickets: Vec<_> = joins
+            .iter()
+            .zip(joined.unwrap())
+            .map(|(join, joined)| match joined {
+                JoinOutcome::Ticket { number, lane, .. } => {
+                    Ticket { lane, ..ticket_of(&opera, &join.user, number) }
+                }
+                JoinOutcome::Refused(refusal) => panic!("{refusal:?}"),
+            })
+            .collect();
+        lossy.fail_over().await;
+
+        let (first, second) = tickets.split_at(1);
+        let states = lossy.store.resolve(first, START + 200).await.unwrap();
+        assert_eq!(states, [waiting(1)], "{name}: the line of the lane is unknown");
+        // A newcomer is behind all lost tickets.
+        let newcomer = [LaneJoin { user: user("park"), invitation: None }];
+        let joined = lossy.store.join_lane(&opera, lane, &newcomer, &SETTINGS, START + 300).await;
+        let JoinOutcome::Ticket { number, .. } = joined.unwrap()[0] else { panic!("{name}") };
+        assert!(number > tickets[1].number, "{name}");
+        let states = lossy.store.resolve(second, START + 400).await.unwrap();
+        assert_eq!(states, [waiting(2)], "{name}");
+    }
 }

@@ -32,6 +32,8 @@ pub(super) enum AdminError {
     LaneNotEmpty(ItemId, String),
     #[error("PUT cannot change the opening of {0}: use PATCH …/policy")]
     OpeningInPut(ItemId),
+    #[error("PUT cannot change the lanes of {0}: use PATCH …/policy")]
+    LanesInPut(ItemId),
     #[error("the line of {0} has no opening ahead")]
     NotScheduled(ItemId),
     #[error(
@@ -73,6 +75,7 @@ impl From<AdminError> for Problem {
             | AdminError::LineNotEmpty(_)
             | AdminError::LaneNotEmpty(..)
             | AdminError::OpeningInPut(_)
+            | AdminError::LanesInPut(_)
             | AdminError::NotScheduled(_)
             | AdminError::DrawBegun(_)
             | AdminError::NoBeacon(_)

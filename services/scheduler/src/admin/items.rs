@@ -100,7 +100,7 @@ async fn plan(admin: &AdminState, item: &Item, opening: Opening) -> AdminResult<
 }
 
 /// Creates an item or replaces it completely; an absent policy becomes the default. An existing opening
-/// stays.
+/// and existing lanes stay.
 pub(super) async fn replace(
     State(admin): Context,
     operator: Operator,
@@ -117,6 +117,11 @@ pub(super) async fn replace(
     let stored = before.as_ref().and_then(|before| before.policy.opening.as_ref());
     if before.is_some() && opening.is_some() && opening != stored {
         return Err(AdminError::OpeningInPut(change.id));
+    }
+    let lanes = change.policy.iter().flat_map(|policy| &policy.lanes);
+    let stored = before.iter().flat_map(|before| &before.policy.lanes);
+    if before.is_some() && lanes.clone().next().is_some() && !lanes.eq(stored) {
+        return Err(AdminError::LanesInPut(change.id));
     }
     let (status, before, mut item) = upsert(&admin, change).await?;
     if let Some(opening) = planned {

@@ -1,12 +1,17 @@
-//! The history contains enough to judge: most users were admitted, and the final state of every line is known.
+//! The history contains enough to judge: most users were admitted, lanes shared admissions, and the final state of every line
+//! is known.
 
 use std::collections::HashSet;
 
+use super::lane_shares::Judged;
 use super::{Rule, Violations};
 use crate::History;
 use crate::history::{EventKind, Op, Setup};
 
-pub(super) fn judge(setup: &Setup, history: &History, violations: &mut Violations) {
+/// Admissions of lines with lanes, counted for each lane that has tickets. Fewer than this say nothing about shares.
+const MIN_SHARED_ADMISSIONS: u64 = 20;
+
+pub(super) fn judge(setup: &Setup, history: &History, shares: Judged, violations: &mut Violations) {
     let mut missing = |what: String| violations.add(Rule::Coverage, setup.to, what);
     for item in &setup.items {
         if !history.finals.iter().any(|end| end.item == item.item) {
@@ -19,6 +24,10 @@ pub(super) fn judge(setup: &Setup, history: &History, violations: &mut Violation
     }
     if admitted * 4 < users * 3 {
         missing(format!("only {admitted} of {users} users were admitted"));
+    }
+    let has_lanes = setup.items.iter().any(|item| !item.lanes.is_empty());
+    if users > 0 && has_lanes && shares.0 < MIN_SHARED_ADMISSIONS {
+        missing(format!("only {} admissions while a lane had tickets", shares.0));
     }
     if users > 0 && history.terms.is_empty() {
         missing("no term of a leader".to_owned());

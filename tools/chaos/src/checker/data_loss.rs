@@ -94,4 +94,9 @@ impl DataLosses {
     pub(super) fn is_fresh(&self, asked: Millis) -> bool {
         self.all.iter().all(|loss| asked < loss.from || asked >= loss.to + self.max_staleness)
     }
+
+    /// Whether a reply at this time cannot come from a snapshot of before `event`.
+    pub(super) fn is_settled_after(&self, event: Millis, asked: Millis) -> bool {
+        asked >= event + self.max_staleness
+    }
 }

@@ -7,10 +7,10 @@ use super::data_loss::DataLosses;
 use super::lines::{Lines, Missing, ends_by_time};
 use super::{Rule, Violations};
 use crate::History;
-use crate::history::{Call, EventKind, Millis, ObservedEvent, Op};
+use crate::history::{Call, EventKind, Millis, ObservedEvent, Op, TicketNumber};
 
 pub(super) fn judge(history: &History, lines: &Lines<'_>, violations: &mut Violations) {
-    let mut known: HashMap<(&str, u64), Millis> = HashMap::new();
+    let mut known: HashMap<(&str, TicketNumber), Millis> = HashMap::new();
     for call in &history.calls {
         let Some(number) = call.number() else { continue };
         let since = *known.entry((&call.item, number)).or_insert(call.from);
@@ -30,7 +30,7 @@ pub(super) fn judge(history: &History, lines: &Lines<'_>, violations: &mut Viola
 /// The event that a reply implies, if it was not published.
 fn missing_event(
     call: &Call,
-    number: u64,
+    number: TicketNumber,
     since: Millis,
     lines: &Lines<'_>,
 ) -> Option<(EventKind, &'static str)> {
@@ -57,7 +57,7 @@ fn missing_event(
 }
 
 /// Whether the store may have lost the event before it was published.
-fn was_lost(call: &Call, event: EventKind, number: u64, lines: &Lines<'_>) -> bool {
+fn was_lost(call: &Call, event: EventKind, number: TicketNumber, lines: &Lines<'_>) -> bool {
     if call.op == Op::Order {
         return lines.losses.may_lose_order(call.to);
     }
@@ -70,7 +70,7 @@ fn was_lost(call: &Call, event: EventKind, number: u64, lines: &Lines<'_>) -> bo
 /// with the same id.
 fn repeats(history: &History, losses: &DataLosses, violations: &mut Violations) {
     let mut first: HashMap<(usize, &str), &ObservedEvent> = HashMap::new();
-    let mut ids: HashMap<(EventKind, &str, u64), &str> = HashMap::new();
+    let mut ids: HashMap<(EventKind, &str, TicketNumber), &str> = HashMap::new();
     for event in &history.events {
         let original = first.entry((losses.era_of(event), &event.id)).or_insert(event);
         let id = ids.entry((event.event, &event.item, event.number)).or_insert(&event.id);

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::History;
-use crate::history::{Millis, Op};
+use crate::history::{Millis, Op, TicketNumber};
 
 /// The time of the first join request of each number.
 #[derive(Debug, Default)]
-pub(super) struct FirstRequests<'a>(HashMap<(&'a str, u64), Millis>);
+pub(super) struct FirstRequests<'a>(HashMap<(&'a str, TicketNumber), Millis>);
 
 impl<'a> FirstRequests<'a> {
     pub(super) fn from_history(history: &'a History) -> Self {
@@ -26,7 +26,7 @@ impl<'a> FirstRequests<'a> {
     }
 
     /// The earliest time of a number; 0 if no join returned it.
-    pub(super) fn earliest(&self, item: &str, number: u64) -> Millis {
+    pub(super) fn earliest(&self, item: &str, number: TicketNumber) -> Millis {
         self.0.get(&(item, number)).copied().unwrap_or(0)
     }
 }

@@ -1,6 +1,8 @@
 //! Hand-written histories: a clean one, and one for each violation.
 
 mod data_loss;
+mod lanes;
+mod openings;
 mod responses;
 mod rules;
 mod uniqueness;
@@ -9,7 +11,7 @@ use super::{Rule, judge};
 use crate::History;
 use crate::history::{
     Call, Entry, EventKind, Fault, FaultKind, FinalState, ItemSetup, ObservedEvent, Op, Outcome,
-    ReplyFields, Setup, Term, TermEnd,
+    ReplyFields, Setup, Term, TermEnd, TicketNumber,
 };
 
 /// Builds a history. At most two entries; events are in the order in which they are added.
@@ -17,7 +19,17 @@ struct HistoryBuilder(Vec<Entry>);
 
 impl HistoryBuilder {
     fn new() -> Self {
-        let items = vec![ItemSetup { item: "concert".into(), max_active: Some(2), stock: 10 }];
+        let item = ItemSetup {
+            item: "concert".into(),
+            max_active: Some(2),
+            stock: 10,
+            ..ItemSetup::default()
+        };
+        Self::with_item(item)
+    }
+
+    fn with_item(item: ItemSetup) -> Self {
+        let items = vec![item];
         let (from, calm_from, to, max_staleness) =
             (0, 90_000, 100_000, Setup::default_max_staleness());
         let (max_delivery, users) = (Setup::default_max_delivery(), 0);
@@ -29,6 +41,7 @@ impl HistoryBuilder {
             lease: 2_000,
             max_staleness,
             max_delivery,
+            clock_skew: 0,
             users,
             items,
         };
@@ -55,12 +68,21 @@ impl HistoryBuilder {
         self
     }
 
-    fn call(self, op: Op, user: &str, number: u64, at: u64, outcome: Outcome) -> Self {
-        let (user, item, number) = (user.into(), "concert".into(), Some(number));
-        self.with(Entry::Call(Call { op, user, item, number, from: at, to: at + 5, outcome }))
+    fn call(
+        self,
+        op: Op,
+        user: &str,
+        number: impl Into<TicketNumber>,
+        at: u64,
+        outcome: Outcome,
+    ) -> Self {
+        let (user, item, number) = (user.into(), "concert".into(), Some(number.into()));
+        let (code, from, to) = (None, at, at + 5);
+        self.with(Entry::Call(Call { op, user, item, number, code, from, to, outcome }))
     }
 
-    fn joined(self, user: &str, number: u64, at: u64) -> Self {
+    fn joined(self, user: &str, number: impl Into<TicketNumber>, at: u64) -> Self {
+        let number = number.into();
         let reply = ReplyFields {
             number: Some(number),
             status: Some("WAITING".into()),
@@ -69,7 +91,8 @@ impl HistoryBuilder {
         self.call(Op::Join, user, number, at, Outcome::Ok(reply))
     }
 
-    fn polled(self, user: &str, number: u64, status: &str, at: u64) -> Self {
+    fn polled(self, user: &str, number: impl Into<TicketNumber>, status: &str, at: u64) -> Self {
+        let number = number.into();
         let reply = ReplyFields {
             number: Some(number),
             status: Some(status.into()),
@@ -88,7 +111,7 @@ impl HistoryBuilder {
         self.call(Op::Poll, user, number, 80, outcome)
     }
 
-    fn observed(&self, event: EventKind, user: &str, number: u64) -> ObservedEvent {
+    fn observed(&self, event: EventKind, user: &str, number: TicketNumber) -> ObservedEvent {
         let place = self.0.len() as u64;
         ObservedEvent {
             event,
@@ -107,18 +130,18 @@ impl HistoryBuilder {
         }
     }
 
-    fn activated(self, user: &str, number: u64, epoch: u64) -> Self {
+    fn activated(self, user: &str, number: impl Into<TicketNumber>, epoch: u64) -> Self {
         let observed = ObservedEvent {
             epoch: Some(epoch),
-            ..self.observed(EventKind::Activated, user, number)
+            ..self.observed(EventKind::Activated, user, number.into())
         };
         self.with(Entry::Event(observed))
     }
 
-    fn closed(self, user: &str, number: u64, reason: &str) -> Self {
+    fn closed(self, user: &str, number: impl Into<TicketNumber>, reason: &str) -> Self {
         let observed = ObservedEvent {
             reason: Some(reason.into()),
-            ..self.observed(EventKind::Closed, user, number)
+            ..self.observed(EventKind::Closed, user, number.into())
         };
         self.with(Entry::Event(observed))
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::data_loss::DataLosses;
 use super::first_requests::FirstRequests;
 use crate::History;
-use crate::history::{EventKind, Millis, ObservedEvent, Setup};
+use crate::history::{EventKind, Millis, ObservedEvent, Setup, TicketNumber};
 
 /// The events of every line.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(super) struct Lines<'a> {
     /// By item, without repeats within an era, in commit order.
     pub(super) events: BTreeMap<&'a str, Vec<&'a ObservedEvent>>,
     /// By item and number.
-    pub(super) tickets: HashMap<&'a str, HashMap<u64, Ticket<'a>>>,
+    pub(super) tickets: HashMap<&'a str, HashMap<TicketNumber, Ticket<'a>>>,
     /// When the store lost data.
     pub(super) losses: DataLosses,
     /// The earliest time of each number.
@@ -25,7 +25,7 @@ pub(super) struct Lines<'a> {
 pub(super) struct Missing<'a> {
     pub(super) event: EventKind,
     pub(super) item: &'a str,
-    pub(super) number: u64,
+    pub(super) number: TicketNumber,
     pub(super) observed_at: Millis,
     /// Whether it is an end by time, which a pod may report before the leader has stored it.
     pub(super) by_time: bool,
@@ -66,7 +66,7 @@ impl<'a> Lines<'a> {
         lines
     }
 
-    pub(super) fn ticket(&self, item: &str, number: u64) -> &Ticket<'a> {
+    pub(super) fn ticket(&self, item: &str, number: TicketNumber) -> &Ticket<'a> {
         const NONE: &Ticket<'static> = &Ticket(BTreeMap::new());
         self.tickets.get(item).and_then(|line| line.get(&number)).unwrap_or(NONE)
     }

@@ -6,7 +6,7 @@ use super::data_loss::DataLosses;
 use super::lines::{Lines, Missing, ends_by_time};
 use super::{Rule, Violations};
 use crate::History;
-use crate::history::{Call, EventKind, Millis, Op, Outcome, Setup};
+use crate::history::{Call, EventKind, Millis, Op, Outcome, Setup, TicketNumber};
 
 /// The replies about one number.
 #[derive(Debug, Default)]
@@ -22,9 +22,11 @@ struct TicketTimeline<'a> {
     last: Millis,
     /// Whether the user called leave.
     leaves: bool,
-    /// Whether the user also had a lower or a higher number.
+    /// Whether the user also had a lower or a higher number in the lane.
     has_older: bool,
     has_newer: bool,
+    /// Whether the user moved to another lane.
+    has_moved: bool,
 }
 
 pub(super) fn judge(
@@ -33,12 +35,12 @@ pub(super) fn judge(
     lines: &Lines<'_>,
     violations: &mut Violations,
 ) {
-    let mut timelines: HashMap<(&str, u64), TicketTimeline<'_>> = HashMap::new();
-    let mut numbers: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
+    let mut timelines: HashMap<(&str, TicketNumber), TicketTimeline<'_>> = HashMap::new();
+    let mut numbers: HashMap<(&str, &str), HashMap<TicketNumber, Millis>> = HashMap::new();
     for call in &history.calls {
         let Some(number) = call.number() else { continue };
-        let (lowest, highest) = numbers.entry((&call.item, &call.user)).or_insert((number, number));
-        (*lowest, *highest) = (number.min(*lowest), number.max(*highest));
+        let of_user = numbers.entry((&call.item, &call.user)).or_default();
+        of_user.entry(number).or_insert(call.to);
         let ticket_timeline = timelines.entry((&call.item, number)).or_default();
         ticket_timeline.user = &call.user;
         ticket_timeline.first.get_or_insert(call.to);
@@ -54,10 +56,13 @@ pub(super) fn judge(
         }
     }
     for ((item, number), mut ticket_timeline) in timelines {
-        let (lowest, highest) =
-            numbers.get(&(item, ticket_timeline.user)).copied().unwrap_or_default();
-        (ticket_timeline.has_older, ticket_timeline.has_newer) =
-            (lowest < number, highest > number);
+        for (other, first) in numbers.get(&(item, ticket_timeline.user)).into_iter().flatten() {
+            let same_lane = other.lane == number.lane;
+            ticket_timeline.has_older |= same_lane && *other < number;
+            ticket_timeline.has_newer |= same_lane && *other > number;
+            ticket_timeline.has_moved |=
+                !same_lane && other.lane > 0 && Some(*first) > ticket_timeline.first;
+        }
         let name = format!("{item} {number} of {}", ticket_timeline.user);
         for what in check_end(&ticket_timeline, item, number, lines) {
             violations.add(Rule::LostTickets, ticket_timeline.last, format!("{name}: {what}"));
@@ -66,7 +71,7 @@ pub(super) fn judge(
 }
 
 /// A 4xx response for an issued ticket is a violation.
-fn refused(call: &Call, number: u64, violations: &mut Violations) {
+fn refused(call: &Call, number: TicketNumber, violations: &mut Violations) {
     let (Op::Poll | Op::Leave, Outcome::Refused { status, code }) = (call.op, &call.outcome) else {
         return;
     };
@@ -110,7 +115,7 @@ fn apply_reply<'a>(
 fn check_end(
     ticket_timeline: &TicketTimeline<'_>,
     item: &str,
-    number: u64,
+    number: TicketNumber,
     lines: &Lines<'_>,
 ) -> Vec<String> {
     let (ticket, losses) = (lines.ticket(item, number), &lines.losses);
@@ -125,7 +130,7 @@ fn check_end(
     let end_may_be_lost =
         |(at, end): (Millis, &str)| may_have_lost(EventKind::Closed, at, ends_by_time(Some(end)));
     let explained = ticket_timeline.ended.is_some_and(end_may_be_lost)
-        || ((ticket_timeline.leaves || ticket_timeline.has_newer)
+        || ((ticket_timeline.leaves || ticket_timeline.has_newer || ticket_timeline.has_moved)
             && losses.between(first, Millis::MAX));
     if !admitted && reason.is_none() && !explained {
         violations.push("still waits at the end".to_owned());
@@ -133,9 +138,10 @@ fn check_end(
     // The admission may have been lost before it was published.
     let admission_lost =
         ticket_timeline.enterable.is_some_and(|at| may_have_lost(EventKind::Activated, at, false));
-    // A user who joined again after a data loss and then polls with the old token reclaims the old number.
-    let replaced =
-        ticket_timeline.has_older && reason == Some("REPLACED") && losses.between(0, first);
+    // A user who joined again after a data loss and then polls with the old token reclaims the old number. A user
+    // who moves to another lane gives up the ticket in the first one.
+    let replaced = reason == Some("REPLACED")
+        && (ticket_timeline.has_moved || (ticket_timeline.has_older && losses.between(0, first)));
     if let Some(reason) = reason
         && !admitted
         && !ticket_timeline.leaves

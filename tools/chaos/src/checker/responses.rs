@@ -13,7 +13,7 @@ const MAX_CALL_MS: Millis = 2_000;
 const MAX_OUTAGE_MS: Millis = 10_000;
 
 /// After a total loss an item may be unknown for so long, in ms, because Kafka may be unavailable as well.
-const ITEM_RECOVERY_MS: Millis = 30_000;
+pub(super) const ITEM_RECOVERY_MS: Millis = 30_000;
 
 pub(super) fn judge(history: &History, losses: &DataLosses, violations: &mut Violations) {
     for call in &history.calls {
@@ -34,6 +34,8 @@ fn invalid_response(call: &Call, losses: &DataLosses) -> Option<String> {
             Some(format!("503 {code} without Retry-After"))
         }
         Outcome::Refused { status, code } if *status >= 500 => Some(format!("{status} {code}")),
+        // Judged with the code.
+        Outcome::Refused { .. } if call.is_refused_code() && call.code.is_some() => None,
         Outcome::Refused { status, code } if matches!(call.op, Op::Join | Op::Complete) => {
             let lost = *status == 404 && losses.may_hide_items(call.to, ITEM_RECOVERY_MS);
             (!lost).then(|| format!("{status} {code}"))

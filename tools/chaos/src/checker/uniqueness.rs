@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::lines::{Lines, Missing};
 use super::{Rule, Violations};
 use crate::History;
-use crate::history::{Call, EventKind, Millis};
+use crate::history::{Call, EventKind, Millis, TicketNumber};
 
 pub(super) fn judge(history: &History, lines: &Lines<'_>, violations: &mut Violations) {
     owners(history, violations);
@@ -15,7 +15,7 @@ pub(super) fn judge(history: &History, lines: &Lines<'_>, violations: &mut Viola
 
 /// A number belongs to one user.
 fn owners(history: &History, violations: &mut Violations) {
-    let mut owners: HashMap<(&str, u64), &str> = HashMap::new();
+    let mut owners: HashMap<(&str, TicketNumber), &str> = HashMap::new();
     let replies = history.calls.iter().filter_map(|call| {
         let number = call.reply()?.number?;
         Some((call.item.as_str(), number, call.user.as_str(), call.to))
@@ -34,7 +34,7 @@ fn owners(history: &History, violations: &mut Violations) {
 
 /// Before a user gets another number, the earlier ticket has ended, and the end was published.
 fn successions(history: &History, lines: &Lines<'_>, violations: &mut Violations) {
-    let mut numbers: HashMap<(&str, &str), BTreeMap<u64, Vec<&Call>>> = HashMap::new();
+    let mut numbers: HashMap<(&str, &str), BTreeMap<TicketNumber, Vec<&Call>>> = HashMap::new();
     for call in &history.calls {
         if let Some(number) = call.reply().and_then(|reply| reply.number) {
             let user = (call.item.as_str(), call.user.as_str());
@@ -42,12 +42,15 @@ fn successions(history: &History, lines: &Lines<'_>, violations: &mut Violations
         }
     }
     for ((item, user), numbers) in numbers {
+        // Numbers of two lanes are not in order of time.
+        let mut numbers: Vec<_> = numbers.iter().collect();
+        numbers.sort_by_key(|(_, calls)| first_reply(calls));
         for ((first, earlier), (second, later)) in numbers.iter().zip(numbers.iter().skip(1)) {
             let (since, at) = (first_reply(earlier), first_reply(later));
             let pair = if lines.losses.between(since, at) {
-                reclaimed_at(earlier, at, lines).map(|at| (*second, at, *first))
+                reclaimed_at(earlier, at, lines).map(|at| (**second, at, **first))
             } else {
-                Some((*first, at, *second))
+                Some((**first, at, **second))
             };
             if let Some((ended, at, other)) = pair
                 && !had_ended(item, ended, at, lines)
@@ -74,7 +77,7 @@ fn reclaimed_at(earlier: &[&Call], rejoined: Millis, lines: &Lines<'_>) -> Optio
 }
 
 /// Whether a number had ended, as far as events show, when its user received another one.
-fn had_ended(item: &str, number: u64, at: Millis, lines: &Lines<'_>) -> bool {
+fn had_ended(item: &str, number: TicketNumber, at: Millis, lines: &Lines<'_>) -> bool {
     let ticket = lines.ticket(item, number);
     let missing =
         Missing { event: EventKind::Closed, item, number, observed_at: at, by_time: false };
@@ -84,7 +87,7 @@ fn had_ended(item: &str, number: u64, at: Millis, lines: &Lines<'_>) -> bool {
 /// A user has at most one entry per line.
 fn entries(lines: &Lines<'_>, violations: &mut Violations) {
     for (item, events) in lines.eras() {
-        let mut entries_by_user: HashMap<&str, u64> = HashMap::new();
+        let mut entries_by_user: HashMap<&str, TicketNumber> = HashMap::new();
         for event in events {
             match event.event {
                 EventKind::Activated => {

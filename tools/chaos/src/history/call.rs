@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Millis;
+use super::{Millis, TicketNumber};
 
 /// One call with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,10 @@ pub struct Call {
     pub item: String,
     /// The number of the ticket, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<u64>,
+    pub number: Option<TicketNumber>,
+    /// The invitation code of a join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// When the call began.
     pub from: Millis,
     /// When the call ended or timed out.
@@ -76,13 +79,16 @@ pub enum Outcome {
 pub struct ReplyFields {
     /// Number of the ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<u64>,
+    pub number: Option<TicketNumber>,
     /// Status of the ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Position in the line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<u64>,
+    /// Rank in the draw, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohort_rank: Option<u64>,
     /// Whether a completion has ended an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released: Option<bool>,
@@ -106,9 +112,15 @@ impl Call {
         }
     }
 
+    /// Whether the invitation code was refused.
+    #[must_use]
+    pub fn is_refused_code(&self) -> bool {
+        matches!(&self.outcome, Outcome::Refused { status: 403, code } if code == "INVALID_CODE")
+    }
+
     /// The number in the reply, or of the call.
     #[must_use]
-    pub fn number(&self) -> Option<u64> {
+    pub fn number(&self) -> Option<TicketNumber> {
         self.reply().and_then(|reply| reply.number).or(self.number)
     }
 

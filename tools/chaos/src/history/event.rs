@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Millis;
+use super::{Millis, TicketNumber};
 
 /// One delivery of an event; a repeat is another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct ObservedEvent {
     /// User.
     pub user: String,
     /// Number.
-    pub number: u64,
+    pub number: TicketNumber,
     /// Time in the event.
     pub at: Millis,
     /// Expiry of the entry.
@@ -48,12 +48,16 @@ pub enum EventKind {
     Closed,
 }
 
+/// Commit time in a `ce_sequence`.
+pub(crate) fn committed_at(sequence: &str) -> Option<Millis> {
+    sequence.split('-').next()?.parse().ok()
+}
+
 impl ObservedEvent {
     /// Commit time by the clock of the store. The time in the event was read before the commit.
     #[must_use]
     pub fn committed_at(&self) -> Millis {
-        let time = self.sequence.split('-').next().unwrap_or_default();
-        time.parse().unwrap_or(self.at)
+        committed_at(&self.sequence).unwrap_or(self.at)
     }
 
     /// Whether two deliveries are the same event.

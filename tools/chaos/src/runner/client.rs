@@ -13,7 +13,7 @@ use serde_json::json;
 use super::fleet::ChaosFleet;
 use super::recorder::{Recorder, now};
 use super::response::Response;
-use crate::history::{Call, Entry, Op, Outcome, ReplyFields};
+use crate::history::{Call, Entry, Op, Outcome, ReplyFields, TicketNumber};
 
 /// After this time a call has an unknown effect.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
@@ -39,7 +39,7 @@ pub(crate) struct UserRef {
 #[derive(Debug, Clone)]
 pub(super) struct HeldTicket {
     pub(super) token: String,
-    pub(super) number: u64,
+    pub(super) number: TicketNumber,
 }
 
 /// A parsed reply.
@@ -65,10 +65,18 @@ impl RecordingClient {
         })
     }
 
-    pub(super) async fn join(&self, pod: usize, user_ref: &UserRef) -> Reply {
+    /// Joins, with an invitation code if the user has one.
+    pub(super) async fn join(&self, pod: usize, user_ref: &UserRef, code: Option<&str>) -> Reply {
         let request =
             self.http.post(self.line(pod, user_ref)).header("user-id", user_ref.user.as_str());
-        self.call(Op::Join, user_ref, None, request).await
+        let request = match code {
+            Some(code) => request.header("daegi-code", code),
+            None => request,
+        };
+        let from = now();
+        let reply = self.send(user_ref, request).await;
+        self.record(Op::Join, user_ref, (None, code), from, &reply.outcome);
+        reply
     }
 
     pub(super) async fn poll(&self, pod: usize, user_ref: &UserRef, ticket: &HeldTicket) -> Reply {
@@ -111,7 +119,7 @@ impl RecordingClient {
             },
             Err(error) => Outcome::Unknown(error.to_string()),
         };
-        self.record(Op::Order, user_ref, Some(ticket.number), from, &outcome);
+        self.record(Op::Order, user_ref, (Some(ticket.number), None), from, &outcome);
         outcome
     }
 
@@ -128,12 +136,17 @@ impl RecordingClient {
         request: RequestBuilder,
     ) -> Reply {
         let from = now();
-        let reply = match send(request).await {
+        let reply = self.send(user_ref, request).await;
+        let number = ticket.map(|ticket| ticket.number);
+        self.record(op, user_ref, (number, None), from, &reply.outcome);
+        reply
+    }
+
+    async fn send(&self, user_ref: &UserRef, request: RequestBuilder) -> Reply {
+        match send(request).await {
             Ok(response) => self.parse(&response, user_ref),
             Err(error) => Reply::without_ticket(Outcome::Unknown(error)),
-        };
-        self.record(op, user_ref, ticket.map(|ticket| ticket.number), from, &reply.outcome);
-        reply
+        }
     }
 
     fn parse(&self, response: &Response, user_ref: &UserRef) -> Reply {
@@ -143,12 +156,13 @@ impl RecordingClient {
         };
         let ticket = body["token"].as_str().and_then(|token| {
             let ticket = self.keys.verify(&user_ref.item, token).ok()?;
-            Some(HeldTicket { token: token.to_owned(), number: ticket.number.0 })
+            Some(HeldTicket { token: token.to_owned(), number: TicketNumber::from(&ticket) })
         });
         let fields = ReplyFields {
             number: ticket.as_ref().map(|ticket| ticket.number),
             status: body["status"].as_str().map(ToOwned::to_owned),
             position: body["position"].as_u64(),
+            cohort_rank: body["cohortRank"].as_u64(),
             released: body["released"].as_bool(),
         };
         let poll_after = Duration::from_millis(body["pollAfterMs"].as_u64().unwrap_or(0));
@@ -159,7 +173,7 @@ impl RecordingClient {
         &self,
         op: Op,
         user_ref: &UserRef,
-        number: Option<u64>,
+        (number, code): (Option<TicketNumber>, Option<&str>),
         from: u64,
         outcome: &Outcome,
     ) {
@@ -170,6 +184,7 @@ impl RecordingClient {
             user,
             item,
             number,
+            code: code.map(ToOwned::to_owned),
             from,
             to: now(),
             outcome,

@@ -7,7 +7,6 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
 use super::fleet::{ADMISSION, ChaosFleet, FleetNode};
-use super::items::ITEM_KINDS;
 use super::recorder::{Recorder, now};
 use crate::history::{Entry, Fault, FaultKind, Millis};
 use crate::nemesis::{Planned, Target};
@@ -48,6 +47,10 @@ async fn sequence(
             continue;
         }
         sleep(planned.after).await;
+        let _no_opening_ahead = match planned.what.loses_items() {
+            true => Some(fleet.opening_ahead.lock().await),
+            false => None,
+        };
         let from = now();
         let target = inject(fleet, &planned).await?;
         // The era boundary: lost writes are before this time, new ones after it.
@@ -56,10 +59,6 @@ async fn sequence(
         if planned.what == FaultKind::FailOver {
             sleep(planned.lasts).await;
             fleet.redis.lock().await.restart_stopped().await?;
-        }
-        if planned.what.loses_items() {
-            // Policies are set only by the admin API, so they are lost as well.
-            fleet.put_items(&ITEM_KINDS).await?;
         }
     }
     Ok(())

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
+use super::arrival::Arrival;
 use super::client::{HeldTicket, RecordingClient, Reply, UserRef};
 use crate::history::Outcome;
 
@@ -20,8 +21,12 @@ pub(crate) struct VirtualUser {
     pub(crate) user_ref: UserRef,
     pub(crate) client: Arc<RecordingClient>,
     pub(crate) rng: Rng,
-    pub(crate) start_at: Instant,
+    pub(crate) arrival: Arrival,
     pub(crate) deadline: Instant,
+    /// The invitation code, if the user has one.
+    pub(crate) code: Option<String>,
+    /// Whether the user joins without the code first, and then moves to its lane.
+    pub(crate) moves: bool,
 }
 
 /// What a user does with an entry.
@@ -34,8 +39,17 @@ enum Behaviour {
 
 impl VirtualUser {
     pub(crate) async fn run(mut self) {
-        sleep_until(self.start_at).await;
-        let Some(mut ticket) = self.join().await else { return };
+        let arrival = tokio::time::timeout_at(self.deadline, self.arrival.clone().wait());
+        if !arrival.await.unwrap_or(false) {
+            return;
+        }
+        if self.moves {
+            let code = self.code.take();
+            self.join().await;
+            sleep(self.random_delay(0..3_000)).await;
+            self.code = code;
+        }
+        let Some(mut ticket) = self.join_with_or_without_code().await else { return };
         // 5 % leave, 10 % join again to get the token again.
         if self.rng.f64() < 0.05 {
             sleep(self.random_delay(0..4_000)).await;
@@ -43,8 +57,12 @@ impl VirtualUser {
             return;
         }
         if self.rng.f64() < 0.10 {
-            let Some(rejoined) = self.join().await else { return };
-            ticket = rejoined;
+            // A code that others have used after a data loss is refused; the user keeps the ticket then.
+            match self.join().await {
+                Some(rejoined) => ticket = rejoined,
+                None if self.code.is_some() => {}
+                None => return,
+            }
         }
         if self.poll_until(&ticket, |status| status != "WAITING").await.as_deref()
             == Some("ENTERABLE")
@@ -70,11 +88,20 @@ impl VirtualUser {
         }
     }
 
+    /// Joins with the code, or without it if another user has used it.
+    async fn join_with_or_without_code(&mut self) -> Option<HeldTicket> {
+        if let Some(ticket) = self.join().await {
+            return Some(ticket);
+        }
+        self.code.take()?;
+        self.join().await
+    }
+
     /// Joins until there is a ticket; `None` if the join is refused.
     async fn join(&mut self) -> Option<HeldTicket> {
         while self.has_time_left() {
             let pod = self.pod();
-            let reply = self.client.join(pod, &self.user_ref).await;
+            let reply = self.client.join(pod, &self.user_ref, self.code.as_deref()).await;
             match reply {
                 Reply { ticket: Some(ticket), .. } => return Some(ticket),
                 // A lost item comes back.

@@ -1,10 +1,10 @@
 //! The shared state: store, clock, rng and history.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use daegi_domain::{ItemChange, ItemId, ItemName, Lane, Policy, Settings, TicketEvent};
+use daegi_domain::{ItemChange, ItemId, ItemName, Reveal, Settings, TicketKeys};
 use daegi_kafka::Error as KafkaError;
 use daegi_scheduler::SharedSink;
 use daegi_scheduler::relay::outbox_sequence;
@@ -14,22 +14,27 @@ use daegi_store::{
 use fastrand::Rng;
 
 use super::now_or_never;
+use super::observed;
+use super::scenario::{LEADER_SKEW, Scenario, planned_opening, policy};
 use super::sink::callback_sink;
-use crate::history::{Entry, EventKind, Fault, FaultKind, ItemSetup, Millis, ObservedEvent};
+use crate::history::{Entry, Fault, FaultKind, ItemSetup, Millis, ObservedDraw};
 
 /// Start of the simulated clock.
 pub(super) const START: Millis = 1_700_000_000_000;
 
 const SETTINGS: Settings = Settings { token_count_to_move: 2, tick_ms: 100 };
 
-/// Duration of an entry; some users complete in time.
-const PASS_SECONDS: u32 = 5;
-
 /// Recovery hold; most users poll within it.
 const RECOVERY_HOLD_MS: Millis = 800;
 
-/// One of so many histories has data losses.
-const DATA_LOSS_ODDS: usize = 3;
+/// Signs the tokens of all tickets.
+const TICKET_SECRETS: &str = "1:000102030405060708090a0b0c0d0e0f";
+
+/// The calls of a leader that opens a line.
+const OPENING_CALLS: [&str; 4] = ["freeze_cohort", "waiting_from", "put_leaves", "open_line"];
+
+/// Points at which a leader can die: before and after each of these calls.
+pub(super) const OPENING_POINTS: usize = 2 * OPENING_CALLS.len();
 
 #[derive(Debug)]
 pub(super) struct SimState {
@@ -39,8 +44,10 @@ pub(super) struct SimState {
     received: AtomicI64,
     rng: Mutex<Rng>,
     entries: Mutex<Vec<Entry>>,
-    items: Vec<ItemSetup>,
-    loses_data: bool,
+    pub(super) scenario: Scenario,
+    /// Whether the running leader dies, and the point of an opening at which the first one does.
+    dies: AtomicBool,
+    first_death: AtomicUsize,
     /// Times of data losses, and the state of a replica.
     losses: Mutex<(Vec<Millis>, Option<StoreImage>)>,
     /// Whether the counter of a line is ahead of the clock. `docs/RECOVERY.md` describes a data loss in that state; histories do
@@ -52,10 +59,15 @@ pub(super) struct SimState {
 }
 
 impl SimState {
-    /// Creates the store with open lines.
-    pub(super) fn new(seed: u64, items: Vec<ItemSetup>) -> Self {
+    /// Creates the store with all lines. `first_death` is the point of an opening at which the first leader that gets there
+    /// dies.
+    pub(super) fn new(
+        seed: u64,
+        scenario: impl FnOnce(&mut Rng) -> Scenario,
+        first_death: Option<usize>,
+    ) -> Self {
         let mut rng = Rng::with_seed(seed);
-        let loses_data = rng.usize(0..DATA_LOSS_ODDS) == 0;
+        let scenario = scenario(&mut rng);
         let state = Self {
             store: Arc::new(MemoryStore::new(2, SETTINGS).with_recovery_hold(RECOVERY_HOLD_MS)),
             clock: AtomicU64::new(START),
@@ -63,41 +75,68 @@ impl SimState {
             received: AtomicI64::new(0),
             rng: Mutex::new(rng),
             entries: Mutex::default(),
-            items,
-            loses_data,
+            scenario,
+            dies: AtomicBool::new(false),
+            first_death: AtomicUsize::new(first_death.unwrap_or(usize::MAX)),
             losses: Mutex::default(),
             ahead: AtomicBool::new(false),
             turn: AtomicU64::new(0),
             next: AtomicU64::new(0),
         };
-        state.open();
+        state.put_items();
+        state.scenario.items.iter().for_each(|item| state.plan_opening(item));
+        state.scenario.codes().into_iter().for_each(|code| state.write(Entry::Code(code)));
         state
     }
 
-    /// Opens the lines. None has a grace period, as in a run with processes.
-    fn open(&self) {
-        for item in &self.items {
+    /// Creates the items, or sets them again. An item with an opening is set only once, because another policy would
+    /// remove the opening.
+    fn put_items(&self) {
+        for item in &self.scenario.items {
             let (Ok(id), Ok(name)) = (ItemId::parse(&item.item), ItemName::parse(&item.item))
             else {
                 continue;
             };
-            let policy = Policy {
-                max_active: item.max_active.and_then(|most| u32::try_from(most).ok()),
-                pass_ttl_seconds: PASS_SECONDS,
-                grace_seconds: 0,
-                ..Policy::default()
-            };
+            let exists = now_or_never(self.store.item(&id)).is_ok_and(|found| found.is_some());
+            if item.opening.is_some() && exists {
+                continue;
+            }
             let stock = u32::try_from(item.stock).unwrap_or(u32::MAX);
-            let (version, policy) = (None, Some(policy));
+            let (version, policy) = (None, Some(policy(item)));
             let change = ItemChange { id, name, stock, enabled: true, version, policy };
             // The memory store accepts every item.
             let _ = now_or_never(self.store.put_item(&change, self.now()));
         }
     }
 
+    fn plan_opening(&self, item: &ItemSetup) {
+        let reveal = Reveal(std::array::from_fn(|_| self.rng().u8(..)));
+        let (Some(change), Some(id)) =
+            (planned_opening(item, reveal), observed::item_id(&item.item))
+        else {
+            return;
+        };
+        if let Ok(Some(stored)) = now_or_never(self.store.item(&id)) {
+            let call = self.store.set_policy(&id, &change, stored.revision, self.now());
+            let _ = now_or_never(call);
+        }
+        if let Ok(Some(stored)) = now_or_never(self.store.item(&id)) {
+            self.record_draw(&stored, self.now());
+        }
+    }
+
+    /// Records what a pod would return of the draw.
+    pub(super) fn record_draw(&self, item: &daegi_domain::Item, from: Millis) {
+        if item.policy.opening.is_some() {
+            let (to, record) = (self.now(), item.draw.as_ref().and_then(observed::draw_record));
+            let item = item.id.to_string();
+            self.write(Entry::Draw(ObservedDraw { item, from, to, record }));
+        }
+    }
+
     /// At random: takes a replica, loses all data, continues with the replica, or creates the items again.
     pub(super) fn maybe_lose_data(&self) {
-        if !self.loses_data || !self.chance(0.015) {
+        if !self.scenario.loses_data || !self.chance(0.015) {
             return;
         }
         let ahead = self.ahead.load(Ordering::Relaxed);
@@ -111,7 +150,7 @@ impl SimState {
                 }
             }
             2 => self.losses().1 = Some(self.store.image()),
-            _ => self.open(),
+            _ => self.put_items(),
         }
     }
 
@@ -121,6 +160,42 @@ impl SimState {
         self.store.restore(replica);
         self.losses().0.push(at);
         self.write(Entry::Fault(Fault { what, target: "redis".to_owned(), from: at, to: at }));
+    }
+
+    /// Decides whether a leader dies at this call, before or after its execution.
+    pub(super) fn leader_dies(&self, call: &str, after: bool) -> bool {
+        let Some(at) = OPENING_CALLS.iter().position(|name| *name == call) else { return false };
+        let point = 2 * at + usize::from(after);
+        let first = &self.first_death;
+        let is_first =
+            first.compare_exchange(point, usize::MAX, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        let dies = is_first || self.fails(self.scenario.dies_at_opening);
+        if dies {
+            self.dies.store(true, Ordering::Relaxed);
+            let (what, target, at) = (FaultKind::Kill, "leader".to_owned(), self.now());
+            self.write(Entry::Fault(Fault { what, target, from: at, to: at }));
+        }
+        dies
+    }
+
+    /// Whether the leader that ran last has died.
+    pub(super) fn take_death(&self) -> bool {
+        self.dies.swap(false, Ordering::Relaxed)
+    }
+
+    /// The difference of a leader's clock, as ms to add and to subtract. The store compares times of users with those of
+    /// leaders after a data loss, so that such histories have one clock.
+    pub(super) fn leader_skew(&self) -> (Millis, Millis) {
+        if self.scenario.loses_data {
+            return (0, 0);
+        }
+        let mut rng = self.rng();
+        if rng.bool() { (rng.u64(..LEADER_SKEW), 0) } else { (0, rng.u64(..LEADER_SKEW)) }
+    }
+
+    /// Signs the tokens of all tickets.
+    pub(super) fn ticket_keys() -> Option<TicketKeys> {
+        TICKET_SECRETS.parse().ok()
     }
 
     fn losses(&self) -> MutexGuard<'_, (Vec<Millis>, Option<StoreImage>)> {
@@ -142,7 +217,7 @@ impl SimState {
 
     pub(super) fn stop_faults(&self) {
         self.faults_active.store(false, Ordering::Relaxed);
-        self.open();
+        self.put_items();
     }
 
     pub(super) fn chance(&self, of: f64) -> bool {
@@ -230,14 +305,17 @@ impl SimState {
     }
 
     fn record_events(&self, batch: &OutboxBatch) {
+        let received_at = self.now();
         for (index, event) in batch.events.iter().enumerate() {
-            let event = ObservedEvent {
-                epoch: batch.epoch.map(|epoch| epoch.0),
-                sequence: self.sequence(batch, index),
-                offset: self.received.fetch_add(1, Ordering::Relaxed),
-                ..observed(&batch.item, event, self.now())
-            };
-            self.write(Entry::Event(event));
+            let place = (self.received.fetch_add(1, Ordering::Relaxed), received_at);
+            let sequence = self.sequence(batch, index);
+            self.write(Entry::Event(observed::ticket_event(batch, event, sequence, place)));
+        }
+        let opening = batch.line.as_ref().and_then(|event| {
+            observed::opening(batch, event, self.sequence(batch, 0), received_at)
+        });
+        if let Some(opening) = opening {
+            self.write(Entry::Opened(opening));
         }
     }
 
@@ -250,34 +328,5 @@ impl SimState {
 
     fn rng(&self) -> MutexGuard<'_, Rng> {
         self.rng.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn observed(item: &ItemId, event: &TicketEvent, received_at: Millis) -> ObservedEvent {
-    let (kind, at, expires, reason) = match event {
-        TicketEvent::Admitted { at, expires_at, .. } => {
-            (EventKind::Activated, *at, Some(*expires_at), None)
-        }
-        TicketEvent::Ended { at, reason, .. } => (
-            EventKind::Closed,
-            *at,
-            None,
-            Some(super::virtual_user::reason_text(*reason).to_owned()),
-        ),
-    };
-    ObservedEvent {
-        event: kind,
-        id: event.id(item, Lane::STANDARD).to_string(),
-        item: item.to_string(),
-        user: event.user().to_string(),
-        number: event.number().0,
-        at,
-        expires,
-        reason,
-        epoch: None,
-        sequence: String::new(),
-        partition: 0,
-        offset: 0,
-        received_at,
     }
 }

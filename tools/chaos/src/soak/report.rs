@@ -198,7 +198,7 @@ mod tests {
         assert!(!SoakReport::new(unanswered, RATE, None).passed());
         let (op, outcome) = (Op::Poll, Outcome::Unknown("no connection".into()));
         let (user, item) = ("kim".into(), "concert".into());
-        let first = Call { op, user, item, number: None, from: 10, to: 35, outcome };
+        let first = Call { op, user, item, number: None, code: None, from: 10, to: 35, outcome };
         let verdict = SoakReport::new(flat(), RATE, Some(first)).verdict();
         assert!(
             verdict.contains("Poll of kim for concert") && verdict.contains("25 ms"),

@@ -13,9 +13,13 @@ const DIRECT: &str = "#b9bec6";
 const WAITING: &str = "#9db8d9";
 const ERRORS: &str = "#e0705f";
 
+/// One colour per lane, the standard lane first.
+const LANES: [&str; 4] = ["#3b6fb6", "#2a9d8f", "#c9b037", "#8a5fb0"];
+
 /// The data of the charts.
 pub(super) struct Counts {
     pub(super) admitted: Bars,
+    pub(super) lanes: Bars,
     pub(super) waiting: Bars,
     pub(super) errors: Bars,
 }
@@ -24,6 +28,7 @@ impl Counts {
     pub(super) fn from_history(history: &History, time: &Time) -> Self {
         Self {
             admitted: admitted(history, time),
+            lanes: lanes(history, time),
             waiting: waiting(history, time),
             errors: errors(history, time),
         }
@@ -45,6 +50,24 @@ fn admitted(history: &History, time: &Time) -> Bars {
         }
     }
     seconds.into_iter().map(|stack| stack.into_iter().collect()).collect()
+}
+
+/// Admissions of lines with lanes, in the colour of the lane.
+fn lanes(history: &History, time: &Time) -> Bars {
+    let items = history.setup.iter().flat_map(|setup| &setup.items);
+    let with_lanes: HashSet<_> =
+        items.filter(|item| !item.lanes.is_empty()).map(|item| &item.item).collect();
+    let mut seconds = vec![[0; LANES.len()]; time.seconds()];
+    let mut received = HashSet::new();
+    for event in history.events.iter().filter(|event| event.event == EventKind::Activated) {
+        if with_lanes.contains(&event.item)
+            && received.insert(&event.id)
+            && let Some(second) = time.second(event.at)
+        {
+            seconds[second][usize::from(event.number.lane) % LANES.len()] += 1;
+        }
+    }
+    seconds.into_iter().map(|counts| LANES.into_iter().zip(counts).collect()).collect()
 }
 
 /// Waiting users at the end of each second.

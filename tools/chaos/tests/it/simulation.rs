@@ -5,12 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use daegi_chaos::checker;
-use daegi_chaos::simulation::simulate;
+use daegi_chaos::history::{FaultKind, Millis};
+use daegi_chaos::simulation::{simulate, simulate_opening};
+use daegi_chaos::{History, checker};
 use daegi_testkit::test_seed;
 
 /// Duration of the test.
 const SIMULATION_TIME: Duration = Duration::from_secs(5);
+
+/// Histories of the test in which leaders die at an opening. Each has two draws and an opening in order of arrival.
+const OPENINGS: u64 = 200;
 
 /// Totals of all schedules.
 #[derive(Debug, Default)]
@@ -19,6 +23,7 @@ struct Totals {
     events: usize,
     terms: usize,
     losses: usize,
+    openings: usize,
 }
 
 impl Totals {
@@ -27,6 +32,7 @@ impl Totals {
         self.events += other.events;
         self.terms += other.terms;
         self.losses += other.losses;
+        self.openings += other.openings;
     }
 }
 
@@ -72,17 +78,56 @@ fn no_schedule_violates_a_rule() {
     let each = |sum: usize| sum / all.schedules;
     assert!(each(all.events) > 6 && each(all.terms) > 1, "too few events or terms");
     assert!(all.losses > all.schedules / 4, "too few data losses");
+    assert!(all.openings > all.schedules / 2, "too few openings");
+}
+
+/// The leader dies before or after each step of the opening in turn, at least once in the second after the time of the
+/// opening by the clock of the users.
+#[test]
+fn a_leader_that_dies_in_the_second_of_an_opening_leaves_one_opening_and_one_seed() {
+    let first = test_seed("openings");
+    let died = (0..OPENINGS).filter(|number| {
+        let seed = first.wrapping_add(*number);
+        let history = with_timer(|| simulate_opening(seed));
+        check(seed, &history);
+        let setup = history.setup.as_ref().unwrap();
+        for item in &setup.items {
+            let opening = item.opening.as_ref().unwrap();
+            let of_item = history.openings.iter().filter(|opening| opening.item == item.item);
+            let openings: BTreeSet<_> = of_item.map(|opening| (&opening.id, opening.at)).collect();
+            assert_eq!(openings.len(), 1, "simulate_opening({seed}): {}", item.item);
+            let seeds = history.openings.iter().filter(|opening| opening.item == item.item);
+            let seeds: BTreeSet<_> =
+                seeds.filter_map(|opening| opening.draw.as_ref()?.seed.as_ref()).collect();
+            assert_eq!(seeds.len(), usize::from(opening.is_draw), "simulate_opening({seed})");
+        }
+        let opens_at = setup.items.iter().map(|item| item.opening.as_ref().unwrap().opens_at);
+        opens_at.into_iter().any(|opens_at| died_within_a_second(&history, opens_at))
+    });
+    let died = died.count();
+    eprintln!("{died} of {OPENINGS} openings with a leader that died");
+    assert!(died >= 50, "too few deaths of leaders");
+}
+
+fn died_within_a_second(history: &History, opens_at: Millis) -> bool {
+    let deaths = history.faults.iter().filter(|fault| fault.what == FaultKind::Kill);
+    deaths.into_iter().any(|death| death.from.abs_diff(opens_at) <= 1_000)
+}
+
+fn check(seed: u64, history: &History) {
+    match checker::judge(history) {
+        Ok(verdict) => assert!(verdict.is_clean(), "seed {seed}: {verdict}"),
+        Err(error) => panic!("seed {seed}: {error}"),
+    }
 }
 
 /// Simulates one schedule and checks it.
 fn simulate_and_check(seed: u64) -> Totals {
     let history = simulate(seed);
-    match checker::judge(&history) {
-        Ok(verdict) => assert!(verdict.is_clean(), "simulate({seed}): {verdict}"),
-        Err(error) => panic!("simulate({seed}): {error}"),
-    }
+    check(seed, &history);
     let epochs = history.events.iter().filter_map(|event| event.epoch);
     let terms = epochs.collect::<BTreeSet<_>>().len();
-    let losses = history.faults.len();
-    Totals { schedules: 1, events: history.events.len(), terms, losses }
+    let losses = history.faults.iter().filter(|fault| fault.what.loses_data()).count();
+    let (events, openings) = (history.events.len(), history.openings.len());
+    Totals { schedules: 1, events, terms, losses, openings }
 }

@@ -96,6 +96,15 @@ impl Line {
         }
     }
 
+    /// Takes over the loss of data that the standard lane's line shows, for a new line of another lane.
+    pub(in crate::memory) fn inherit_loss(&mut self, standard: &Self, now: Millis) {
+        self.reclaim_until = match standard.run_id == self.run_id {
+            true => standard.reclaim_until,
+            false => now + RECLAIM_WINDOW_MS,
+        };
+        self.run_id = standard.run_id;
+    }
+
     /// Continues the counter above every number that may have been issued, `issued` among them.
     pub(super) fn advance_past_lost(&mut self, issued: Number, store: StoreIdentity, now: Millis) {
         if self.widens(store, now) {

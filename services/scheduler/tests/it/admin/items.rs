@@ -72,6 +72,32 @@ async fn a_planned_line_is_opened_by_an_operator_once() {
 }
 
 #[tokio::test]
+async fn lanes_of_an_item_are_not_changed_by_put() {
+    let admin = AdminHarness::open().await;
+    let put = |lanes: Value| {
+        let policy = json!({ "lanes": lanes });
+        let item = json!({"itemName": "A", "remainCount": 1, "waitingQueueEnabled": true});
+        let mut item = item.as_object().unwrap().clone();
+        item.insert("policy".into(), policy);
+        Value::Object(item).to_string()
+    };
+    let members = json!([{"name": "members", "weight": 20, "first": false}]);
+    let (with, without) = (put(members.clone()), put(json!([])));
+    let created = admin.ok(201, "PUT", "/waiting-item/match", &with).await;
+    assert_eq!(created["policy"]["lanes"], members);
+    for same in [&with, &without] {
+        let kept = admin.ok(200, "PUT", "/waiting-item/match", same).await;
+        assert_eq!(kept["policy"]["lanes"], members);
+    }
+    let other = put(json!([{"name": "members", "weight": 30}]));
+    for id in ["match", "concert"] {
+        let path = format!("/waiting-item/{id}");
+        let detail = admin.refused(409, "CONFLICT", ("PUT", &path, &other)).await;
+        assert!(detail.contains("PATCH"), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn an_item_is_created_once() {
     let admin = AdminHarness::open().await;
     let new =
