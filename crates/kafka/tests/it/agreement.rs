@@ -1,8 +1,8 @@
 //! The types accept exactly the inbound bodies that the schemas accept.
 
 use daegi_domain::{
-    CohortRange, Draw, Drawn, ItemChanged, ItemId, LineClosed, LineOpened, Number, OrderClosed,
-    Reveal, Topic, Topics,
+    CohortRange, Draw, DrawBeacon, Drawn, ItemChanged, ItemId, LineClosed, LineOpened, Number,
+    OrderClosed, Reveal, Topic, Topics,
 };
 use daegi_kafka::{Event, Record, schema};
 use proptest::prelude::*;
@@ -150,7 +150,9 @@ fn the_events_of_a_line_conform_to_their_schemas() {
     let draw = Draw {
         reveal: Reveal([1; 32]),
         cohort: Some(CohortRange { first: Number(1), size: 3 }),
-        drawn: Some(Drawn { root: [2; 32], beacon: None, seed: [3; 32] }),
+        root: Some([2; 32]),
+        beacon: Some(DrawBeacon { round: 7, signature: Some([4; 48]) }),
+        drawn: Some(Drawn { root: [2; 32], beacon: Some([5; 32]), seed: [3; 32] }),
     };
     for draw in [None, Some(&draw)] {
         let opened = LineOpened::new(item.clone(), Uuid::nil(), 1, draw);
