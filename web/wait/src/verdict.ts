@@ -53,6 +53,8 @@ export function verdictOf(record: DrawRecord, { checks }: CheckResult, expected:
   });
   // A check that this page has no words for is a failure without a sentence of its own.
   const reason = findings.find(({ ok }) => !ok)?.text ?? "";
-  const text = isGood ? messages.drawGood : `${messages.drawBad} ${reason}`.trim();
+  // Without a beacon the organiser knew the secret, and could try orders by adding tickets.
+  const good = record.beacon === null ? messages.drawGood : messages.drawGoodBeacon;
+  const text = isGood ? good : `${messages.drawBad} ${reason}`.trim();
   return { isGood, text, findings };
 }

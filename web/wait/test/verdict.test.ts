@@ -27,6 +27,8 @@ test("a draw that passes all checks is correct", () => {
   assert.equal(verdict.text, messages.drawGood);
   assert.deepEqual(verdict.findings.map(({ ok }) => ok), Array(6).fill(true));
   assert.ok(!verdict.findings.some(({ text }) => text === messages.drawBeaconGood), "there is no beacon");
+  const withBeacon = verdictOf({ ...RECORD, beacon: "ee" }, checks(), { rank: 3 }, messages);
+  assert.equal(withBeacon.text, messages.drawGoodBeacon);
 });
 
 test("each failed check is named in words", () => {
