@@ -51,7 +51,7 @@ pub const LEAVES_RETENTION_MS: Millis = 30 * 24 * 3_600_000;
 /// The log of settings, without a topic partition: recorded as read when all of its partitions are.
 pub const CONTROL_LOG: &str = "control.changed";
 
-/// How often the counter of a lobby is recorded: 10 s, in which a line issues less than [`LOSS_GAP`] numbers.
+/// How often the counter of a lobby is recorded: 10 s, in which a line issues fewer numbers than the counter skips after a loss.
 pub const CHECKPOINT_INTERVAL_MS: Millis = 10_000;
 
 /// Lost generations that a partition stores.
