@@ -130,9 +130,10 @@ pub fn judge(history: &History) -> anyhow::Result<Verdict> {
     let setup = setup.ok_or_else(|| anyhow::anyhow!("the history has no setup entry"))?;
     let lines = Lines::from_history(setup, history);
     let mut violations = Violations::default();
-    let order = ServingOrder::from_history(history, &lines.losses);
+    let openings = serving_order::openings(setup, history, &lines.losses);
+    let order = ServingOrder::from_openings(&openings, &lines.losses);
     fifo::judge(history, &lines, &order, &mut violations);
-    openings::judge(setup, history, &lines, &order, &mut violations);
+    openings::judge(setup, history, &lines, (&openings, &order), &mut violations);
     let shares = lane_shares::judge(setup, history, &lines, &mut violations);
     invitations::judge(history, &lines.losses, &mut violations);
     uniqueness::judge(history, &lines, &mut violations);

@@ -90,6 +90,11 @@ impl DataLosses {
         self.all.iter().any(|loss| loss.ordered <= given && given <= loss.to)
     }
 
+    /// Whether the event of an opening after `opens_at`, which was observed at this time, may be lost.
+    pub(super) fn may_lose_opening(&self, opens_at: Millis, observed_at: Millis) -> bool {
+        self.all.iter().any(|loss| opens_at < loss.to && loss.published <= observed_at)
+    }
+
     /// Whether a reply at this time cannot come from a snapshot of the previous era.
     pub(super) fn is_fresh(&self, asked: Millis) -> bool {
         self.all.iter().all(|loss| asked < loss.from || asked >= loss.to + self.max_staleness)

@@ -32,12 +32,12 @@ pub(super) fn judge(
     setup: &Setup,
     history: &History,
     lines: &Lines<'_>,
-    order: &ServingOrder<'_>,
+    (openings, order): (&[ObservedOpening], &ServingOrder<'_>),
     violations: &mut Violations,
 ) {
     let planned = setup.items.iter().filter_map(|item| Some((&item.item, item.opening.as_ref()?)));
     for (item, planned) in planned {
-        let opening = OpeningHistory::new(item, planned, history);
+        let opening = OpeningHistory::new(item, planned, (openings, history));
         let mut found = repeats(item, history);
         found.extend(opening.count(setup, &lines.losses));
         found.extend(opening.early_admissions(lines));
@@ -65,9 +65,13 @@ fn repeats(item: &str, history: &History) -> Vec<Found> {
 }
 
 impl<'a> OpeningHistory<'a> {
-    fn new(item: &'a str, planned: &'a PlannedOpening, history: &'a History) -> Self {
+    fn new(
+        item: &'a str,
+        planned: &'a PlannedOpening,
+        (observed, history): (&'a [ObservedOpening], &'a History),
+    ) -> Self {
         let mut openings: Vec<&ObservedOpening> = Vec::new();
-        for delivery in history.openings.iter().filter(|opening| opening.item == item) {
+        for delivery in observed.iter().filter(|opening| opening.item == item) {
             match openings.iter_mut().find(|known| known.id == delivery.id) {
                 Some(known) if delivery.received_at < known.received_at => *known = delivery,
                 Some(_) => {}

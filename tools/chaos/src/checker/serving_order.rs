@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use super::data_loss::DataLosses;
 use super::draw::Cohort;
 use crate::History;
-use crate::history::{Millis, ObservedOpening, TicketNumber, committed_at};
+use crate::history::{DrawRecord, Millis, ObservedOpening, Setup, TicketNumber, committed_at};
 
 /// The drawn cohorts of all items, by the era of their opening. A data loss does not change the order.
 #[derive(Debug, Default)]
 pub(super) struct ServingOrder<'a>(HashMap<&'a str, BTreeMap<usize, Cohort>>);
 
 impl<'a> ServingOrder<'a> {
-    pub(super) fn from_history(history: &'a History, losses: &DataLosses) -> Self {
+    pub(super) fn from_openings(openings: &'a [ObservedOpening], losses: &DataLosses) -> Self {
         let mut cohorts: HashMap<&str, BTreeMap<usize, Cohort>> = HashMap::new();
-        for opening in &history.openings {
+        for opening in openings {
             if let Some(cohort) = opening.draw.as_ref().and_then(Cohort::from_record) {
                 let era = losses.era(opened_at(opening));
                 cohorts.entry(&opening.item).or_default().insert(era, cohort);
@@ -37,6 +37,39 @@ impl<'a> ServingOrder<'a> {
     fn cohort(&self, item: &str, era: usize) -> Option<&Cohort> {
         self.0.get(item)?.range(..=era).next_back().map(|(_, cohort)| cohort)
     }
+}
+
+/// The openings in commit order. If a data loss may have removed the event of a draw from the outbox, the first record that
+/// a pod returned stands for it.
+pub(super) fn openings(
+    setup: &Setup,
+    history: &History,
+    losses: &DataLosses,
+) -> Vec<ObservedOpening> {
+    let mut openings = history.openings.clone();
+    for (item, planned) in
+        setup.items.iter().filter_map(|item| Some((item, item.opening.as_ref()?)))
+    {
+        let is_drawn = |record: &&DrawRecord| record.seed.is_some();
+        let draws = history.draws.iter().filter(|draw| draw.item == item.item);
+        let drawn =
+            draws.filter_map(|draw| Some((draw.to, draw.record.as_ref().filter(is_drawn)?)));
+        let Some((received_at, record)) = drawn.min_by_key(|(at, _)| *at) else { continue };
+        let is_published = openings.iter().any(|opening| opening.item == item.item);
+        if !is_published && losses.may_lose_opening(planned.opens_at, received_at) {
+            openings.push(ObservedOpening {
+                id: "lost".to_owned(),
+                item: item.item.clone(),
+                at: planned.opens_at,
+                draw: Some(record.clone()),
+                epoch: None,
+                sequence: format!("{:016}", planned.opens_at),
+                received_at,
+            });
+        }
+    }
+    openings.sort_by(|one, other| one.sequence.cmp(&other.sequence));
+    openings
 }
 
 /// When an opening was committed, by the clock of the store.
