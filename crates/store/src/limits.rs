@@ -38,6 +38,10 @@ pub const RECLAIM_WINDOW_MS: Millis = 3_000_000;
 /// issued and lost, for any clock skew.
 pub(crate) const LOSS_GAP: u64 = 1 << 20;
 
+/// How fast the counter of a restored lobby moves with the time since the last record, so that a second loss
+/// before the next record does not issue the same numbers: more than a line issues per millisecond.
+pub(crate) const LOBBY_NUMBERS_PER_MS: u64 = 8;
+
 /// Numbers of a drawn cohort at most: 8 million. Earlier numbers are served first, by number. Only a data loss
 /// in a lobby can leave a gap that makes a cohort this large.
 pub(crate) const MAX_COHORT: u64 = 1 << 23;

@@ -418,7 +418,10 @@ impl Line {
             };
             self.changes_dropped += 1;
         }
-        self.departed.prune_below(self.frontier());
+        // Before a draw, a departed number below the frontier may get any rank of the cohort.
+        if self.unserved_cohort().is_none() {
+            self.departed.prune_below(self.frontier());
+        }
     }
 
     pub(super) fn remember_end(&mut self, number: Number, reason: EndReason, at: Millis) {

@@ -18,13 +18,14 @@ use super::keys::{LANE_KEYS, LINE_KEYS};
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 20] {
+fn constants() -> [(&'static str, u64); 21] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
         ("NUMBERS_PER_MS", Number::PER_MS),
         ("MAX_CLOCK_LAG_MS", MAX_CLOCK_LAG_MS),
         ("LOSS_GAP", limits::LOSS_GAP),
+        ("LOBBY_NUMBERS_PER_MS", limits::LOBBY_NUMBERS_PER_MS),
         ("RECLAIM_WINDOW_MS", limits::RECLAIM_WINDOW_MS),
         ("MAX_LOST_GENERATIONS", limits::MAX_LOST_GENERATIONS as u64),
         ("ENDED_RETENTION_MS", limits::ENDED_RETENTION_MS),

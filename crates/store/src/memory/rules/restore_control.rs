@@ -5,7 +5,7 @@ use daegi_domain::{Departed, Item, ItemControl, ItemId, LineControl, Millis, Num
 
 use super::items;
 use super::reclaim::StoreIdentity;
-use crate::limits::LOSS_GAP;
+use crate::limits::{LOBBY_NUMBERS_PER_MS, LOSS_GAP};
 use crate::memory::item_lines::ItemLines;
 use crate::memory::line::Line;
 use crate::memory::queues::RankQueue;
@@ -68,6 +68,12 @@ fn record(control: &ItemControl, lane: usize) -> LineControl {
         tail: Number(0),
         first_waiting: None,
     })
+}
+
+/// Returns the last number that a lobby may have issued since the record, also after an earlier restore from it.
+fn last_issued(control: &ItemControl, tail: Number, now: Millis) -> Number {
+    let since_record = now.saturating_sub(control.control_version) * LOBBY_NUMBERS_PER_MS;
+    Number(tail.0 + since_record % LOSS_GAP)
 }
 
 /// Returns the lines of an item that the store does not have.
@@ -134,7 +140,7 @@ fn reopen(
 fn begin(line: &mut Line, control: &ItemControl, old_tail: Number, now: Millis) {
     let LineControl { tail, valid_from, .. } = record(control, 0);
     let lobby_first = lobby_first(line, control, now);
-    let above = Number(old_tail.max(tail).0 + LOSS_GAP);
+    let above = Number(old_tail.max(last_issued(control, tail, now)).0 + LOSS_GAP);
     let base = if lobby_first.is_some() { above } else { above.max(Number::base_at(now)) };
     (line.base, line.tail, line.lost_to, line.valid_from) = (base, base, base, valid_from);
     line.departed = Departed::new(base.rank());
@@ -193,7 +199,7 @@ fn replace(
     if is_drawn_anew {
         line.served_ranks = 0;
     }
-    continue_line(line, record(control, 0), store, now);
+    continue_line(line, control, record(control, 0), store, now);
     if is_drawn_anew {
         draw(line);
     }
@@ -202,20 +208,28 @@ fn replace(
 }
 
 /// Continues a line that has older data above the recorded numbers.
-fn continue_line(line: &mut Line, record: LineControl, store: StoreIdentity, now: Millis) {
+fn continue_line(
+    line: &mut Line,
+    control: &ItemControl,
+    record: LineControl,
+    store: StoreIdentity,
+    now: Millis,
+) {
     if record.valid_from > line.valid_from {
         line.restart();
         line.valid_from = record.valid_from.max(line.tail.next());
     }
-    line.advance_past_lost(record.tail.max(line.tail), store, now);
+    line.advance_past_lost(last_issued(control, record.tail, now).max(line.tail), store, now);
 }
 
 fn restore_lanes(lines: &mut ItemLines, control: &ItemControl, store: StoreIdentity, now: Millis) {
     for record in control.lines.iter().filter(|record| !record.lane.is_standard()) {
-        let restored = lines.with(record.lane, |line| continue_line(line, *record, store, now));
+        let restored =
+            lines.with(record.lane, |line| continue_line(line, control, *record, store, now));
         if restored.is_none() {
             let mut line = Line::new(lines.shared().clone(), record.lane, store.run_id, now);
-            let base = Number::base_at(now).max(Number(record.tail.0 + LOSS_GAP));
+            let base = Number::base_at(now)
+                .max(Number(last_issued(control, record.tail, now).0 + LOSS_GAP));
             (line.base, line.tail, line.lost_to) = (base, base, base);
             line.departed = Departed::new(base.rank());
             line.valid_from = record.valid_from;

@@ -31,6 +31,9 @@ local function set(key, fields)
   if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
 end
 
+-- How many numbers a lobby may have issued since the record, also after an earlier restore from it.
+local since_record = math.max(0, now - control_version) * LOBBY_NUMBERS_PER_MS % LOSS_GAP
+
 -- Return what the record has of a lane: valid_from, tail, and the lowest waiting number or nil.
 local function line_record(lane)
   for i = 1, #lines, 4 do
@@ -57,7 +60,7 @@ local function continue_line(first_valid, last)
     redis.call('HSET', LINE, 'validFrom', format_number(math.max(first_valid, tonumber(line.tail) + 1)))
   end
   local state = load_recovery_state(loss_until)
-  advance_past_lost(state, math.max(last, state.tail), now, recovery_hold)
+  advance_past_lost(state, math.max(last + since_record, state.tail), now, recovery_hold)
 end
 
 -- Restore the counters of the lanes besides the standard one.
@@ -71,7 +74,7 @@ local function restore_lanes()
       if redis.call('EXISTS', LINE) == 1 then
         continue_line(first_valid, last)
       else
-        set(LINE, new_line(math.max(clock, last + LOSS_GAP), first_valid))
+        set(LINE, new_line(math.max(clock, last + since_record + LOSS_GAP), first_valid))
         set(LINE, {'joined', '0', 'admitted', '0', 'ended', '0'})
         if lane > tonumber(redis.call('HGET', ITEM, 'laneCount') or '0') then
           redis.call('HSET', ITEM, 'laneCount', lane)
@@ -94,7 +97,7 @@ local function create()
     'behindUntil', format_number(now + recovery_hold), 'heldUntil', '0', 'stopped', '0', 'servableSince', '0',
     'cohortServed', '0'})
   set(ITEM, settings)
-  local above = math.max(old_tail, tail) + LOSS_GAP
+  local above = math.max(old_tail, tail + since_record) + LOSS_GAP
   set(LINE, new_line(has_lobby() and above or math.max(clock, above), valid_from))
   if not exists then set(ITEM, {'through', '0', 'joined', '0', 'admitted', '0', 'ended', '0'}) end
 end

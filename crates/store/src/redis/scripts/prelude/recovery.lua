@@ -95,10 +95,10 @@ local function advance_past_lost(item, given, now, recovery_hold)
   -- A gap in the numbers of a cohort takes time to draw, so that it is small in the lobby.
   local clock = phase(item, now) == 'lobby' and 0 or math.min(now * NUMBERS_PER_MS, MAX_NUMBER)
   move_base(item, math.max(clock, math.max(item.tail, given) + LOSS_GAP))
-  item.lostTo = item.base
+  item.lostTo, item.run = item.base, run_id()
   redis.call('HSET', LINE, 'base', format_number(item.base), 'tail', format_number(item.tail),
     'lostFrom', format_number(item.lostFrom), 'takeBackUntil', format_number(item.takeBackUntil),
-    'lostRangeUsedAt', format_number(item.lostRangeUsedAt), 'run', run_id())
+    'lostRangeUsedAt', format_number(item.lostRangeUsedAt), 'run', item.run)
   redis.call('HSET', ITEM, 'recoveringUntil', format_number(item.recoveringUntil),
     'behindUntil', format_number(now + recovery_hold))
 end
