@@ -2,8 +2,9 @@
 //! events, and users reclaim their numbers when they poll. Nothing else may change.
 
 use super::delivery_windows::DeliveryWindows;
+use super::responses::ITEM_RECOVERY_MS;
 use crate::History;
-use crate::history::{FaultKind, Millis, ObservedEvent, Setup};
+use crate::history::{Fault, FaultKind, Millis, ObservedEvent, Setup};
 
 /// All data losses of a history. The time between two of them is an era, within which no rule is relaxed.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct DataLoss {
     to: Millis,
     /// Whether all data was lost, items included.
     total: bool,
+    /// Until when items may be unknown after a total loss.
+    items_unknown_until: Millis,
     /// Everything committed before this time was published.
     published: Millis,
     /// Orders published before this time had taken effect, and their events were published.
@@ -34,6 +37,7 @@ impl DataLosses {
             from: fault.from,
             to: fault.to,
             total: fault.what.loses_items(),
+            items_unknown_until: items_unknown_until(history, fault),
             published: windows.published(fault.from),
             ordered: windows.ordered(fault.from),
         });
@@ -65,8 +69,9 @@ impl DataLosses {
     }
 
     /// Whether an item may be unknown at this time because it is not yet restored.
-    pub(super) fn may_hide_items(&self, at: Millis, back: Millis) -> bool {
-        let hidden = |loss: &DataLoss| loss.total && loss.from <= at && at <= loss.to + back;
+    pub(super) fn may_hide_items(&self, at: Millis) -> bool {
+        let hidden =
+            |loss: &DataLoss| loss.total && loss.from <= at && at <= loss.items_unknown_until;
         self.all.iter().any(hidden)
     }
 
@@ -104,4 +109,17 @@ impl DataLosses {
     pub(super) fn is_settled_after(&self, event: Millis, asked: Millis) -> bool {
         asked >= event + self.max_staleness
     }
+}
+
+/// Returns until when items may be unknown after a loss: [`ITEM_RECOVERY_MS`], and as long again after each fault of Kafka or of a
+/// consumer that begins before they are back, because both restore them.
+fn items_unknown_until(history: &History, loss: &Fault) -> Millis {
+    let restores = |fault: &&Fault| fault.target == "kafka" || fault.target.starts_with("consumer");
+    let mut faults: Vec<_> = history.faults.iter().filter(restores).collect();
+    faults.sort_unstable_by_key(|fault| fault.from);
+    let extend = |until: Millis, fault: &Fault| match fault.to > loss.from && fault.from <= until {
+        true => until.max(fault.to + ITEM_RECOVERY_MS),
+        false => until,
+    };
+    faults.into_iter().fold(loss.to + ITEM_RECOVERY_MS, extend)
 }

@@ -12,7 +12,7 @@ const MAX_CALL_MS: Millis = 2_000;
 /// Maximum duration of errors after the start of a fail-over, in ms.
 const MAX_OUTAGE_MS: Millis = 10_000;
 
-/// After a total loss an item may be unknown for so long, in ms, because Kafka may be unavailable as well.
+/// After a total loss, and after a fault of Kafka or a consumer that follows it, an item may be unknown for so long, in ms.
 pub(super) const ITEM_RECOVERY_MS: Millis = 30_000;
 
 pub(super) fn judge(history: &History, losses: &DataLosses, violations: &mut Violations) {
@@ -37,7 +37,7 @@ fn invalid_response(call: &Call, losses: &DataLosses) -> Option<String> {
         // Judged with the code.
         Outcome::Refused { .. } if call.is_refused_code() && call.code.is_some() => None,
         Outcome::Refused { status, code } if matches!(call.op, Op::Join | Op::Complete) => {
-            let lost = *status == 404 && losses.may_hide_items(call.to, ITEM_RECOVERY_MS);
+            let lost = *status == 404 && losses.may_hide_items(call.to);
             (!lost).then(|| format!("{status} {code}"))
         }
         _ => None,
