@@ -56,6 +56,11 @@ member() { # name, binary
 DAEGI_ADMIN_TOKEN=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export DAEGI_ADMIN_TOKEN DAEGI_LOG=warn
 
+if [ "$script" = bots.js ]; then
+  # The script names the addresses of its users. Few bits, so that k6 solves the challenges of all users.
+  export DAEGI_TRUSTED_PROXIES=127.0.0.0/8 DAEGI_CHALLENGE_BITS=8 DAEGI_SOURCE_JOINS=50:500
+fi
+
 case $shape in
   one)
     member room daegi

@@ -27,7 +27,8 @@ async function call(method, url, body, params, name, tags = {}) {
   return response;
 }
 
-function line(item) {
+/// The URL of a line at the next api.
+export function lineUrl(item) {
   requests += 1;
   return `${PUBLIC[requests % PUBLIC.length]}/api/v1/item/${item}/waiting-queue`;
 }
@@ -36,24 +37,24 @@ const json = { headers: { 'content-type': 'application/json' } };
 
 /// The ticket, or null if the join was refused. `tags` distinguish joins in thresholds.
 export async function join(item, user, tags) {
-  const response = await call('POST', line(item), null, { headers: { 'user-id': user } }, 'join', tags);
+  const response = await call('POST', lineUrl(item), null, { headers: { 'user-id': user } }, 'join', tags);
   return response.status === 201 || response.status === 200 ? response.json() : null;
 }
 
 /// The ticket, or null if the poll failed.
 export async function poll(item, token) {
-  const response = await call('GET', `${line(item)}/${token}`, null, {}, 'poll');
+  const response = await call('GET', `${lineUrl(item)}/${token}`, null, {}, 'poll');
   if (response.status !== 200 && response.status < 500) refusals.add(1, { status: String(response.status) });
   return response.status === 200 ? response.json() : null;
 }
 
 export async function leave(item, token) {
-  return (await call('DELETE', `${line(item)}/${token}`, null, {}, 'leave')).status === 204;
+  return (await call('DELETE', `${lineUrl(item)}/${token}`, null, {}, 'leave')).status === 204;
 }
 
 /// The public view of the line; an empty object if the request failed.
 export async function lineOf(item) {
-  const response = await call('GET', line(item), null, {}, 'line');
+  const response = await call('GET', lineUrl(item), null, {}, 'line');
   return response.status === 200 ? response.json() : {};
 }
 

@@ -7,7 +7,8 @@ mod relay;
 
 use drand_verify::{G2PubkeyRfc, Pubkey};
 
-pub use relay::{FetchError, RelayClient, RelayError};
+pub use daegi_https::AuthoritiesError;
+pub use relay::{FetchError, RelayClient};
 
 /// The signature of a round.
 pub type Signature = [u8; 48];

@@ -1,6 +1,5 @@
 //! From bound listeners to an open store.
 
-use daegi_runtime::http::Limits;
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer};
 use daegi_store::{SharedStore, clock_skew};
 
@@ -37,7 +36,7 @@ pub async fn serve_until_open(
     for component in components {
         let _ = health.component(component);
     }
-    let mut server = listeners.serve(&health, Limits::from(config), shutdown.clone());
+    let mut server = listeners.serve(&health, config, shutdown.clone());
     let store = tokio::select! {
         store = open_store(config) => store?,
         () = server.run() => return Ok(None),

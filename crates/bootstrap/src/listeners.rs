@@ -64,7 +64,8 @@ impl Listeners {
 
     /// Serves health until [`Server::replace`]. Other paths get 503, or 404 on an internal listener
     /// that will serve only health.
-    pub(crate) fn serve(self, health: &Health, limits: Limits, shutdown: Shutdown) -> Server {
+    pub(crate) fn serve(self, health: &Health, config: &Config, shutdown: Shutdown) -> Server {
+        let (limits, public_limits) = (Limits::from(config), Limits::public(config));
         let public = SwappableService::unavailable();
         let internal = if self.has_other_routes {
             SwappableService::unavailable_except(health.router())
@@ -73,10 +74,11 @@ impl Listeners {
         };
         let (first_public, first_internal) = (public.clone(), internal.clone());
         let serving = async move {
-            let internal = serve(self.internal, first_internal, limits.clone(), shutdown.clone());
+            let internal = serve(self.internal, first_internal, limits, shutdown.clone());
             match self.public {
                 Some(listener) => {
-                    tokio::join!(internal, serve(listener, first_public, limits, shutdown));
+                    let public = serve(listener, first_public, public_limits, shutdown);
+                    tokio::join!(internal, public);
                 }
                 None => internal.await,
             }

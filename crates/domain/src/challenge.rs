@@ -1,9 +1,12 @@
-//! Challenges at the join: a proof of work that a client solves before it gets a ticket.
+//! Challenges at the join: a proof of work, or a widget of a third party, that a client solves before it gets a ticket.
 //!
-//! A challenge is 24 bytes in lower-case hexadecimal: 4 bits key id · 4 bits version (1) · 8 bits difficulty · 48 bits
-//! time of issue in Unix milliseconds · 128 bits of HMAC-SHA256 over (item, user, the 8 bytes before). A solution is
-//! `<challenge>:<nonce>`; the nonce is up to 16 hexadecimal digits. SHA-256 over the 24 bytes and the nonce as 8
-//! bytes, big-endian, begins with as many zero bits as the difficulty says. These 32 bytes are one block of SHA-256.
+//! A challenge is 24 bytes in lower-case hexadecimal: 4 bits key id · 4 bits version (1 for a proof of work, 2 for a
+//! widget) · 8 bits difficulty (0 for a widget) · 48 bits time of issue in Unix milliseconds · 128 bits of HMAC-SHA256
+//! over (item, user, the 8 bytes before).
+//!
+//! The solution of a proof of work is `<challenge>:<nonce>`; the nonce is up to 16 hexadecimal digits. SHA-256 over the
+//! 24 bytes and the nonce as 8 bytes, big-endian, begins with as many zero bits as the difficulty says. These 32 bytes
+//! are one block of SHA-256. The solution of a widget is `<challenge>:<response>`, and its provider verifies the response.
 //!
 //! Nothing is stored: the signature binds a challenge to its item, its user and its time. A user who sends a solution
 //! again gets the ticket that the first join created, so that a replay gains nothing.
@@ -20,7 +23,9 @@ use crate::{ItemId, Millis, TicketKeys, UserId};
 /// Distinguishes challenges from tokens and invitations, which are signed with the same secrets.
 const PREFIX: &[u8] = b"daegi-challenge\0";
 
-const VERSION: u8 = 1;
+/// Part of the signed bytes, so that a challenge of one kind is not accepted as one of another.
+const PROOF_OF_WORK: u8 = 1;
+const WIDGET: u8 = 2;
 const SIGNED_LEN: usize = 8;
 const MAC_LEN: usize = 16;
 const CHALLENGE_LEN: usize = SIGNED_LEN + MAC_LEN;
@@ -35,6 +40,8 @@ pub enum ChallengePolicy {
     Off,
     /// A user without a ticket solves a proof of work.
     Pow,
+    /// A user without a ticket solves the widget of a third party, which the api is configured for.
+    Widget,
 }
 
 /// A verified or issued proof of work.
@@ -58,6 +65,9 @@ pub enum ChallengeError {
     /// The hash has too few leading zero bits.
     #[error("the nonce does not solve the challenge")]
     WrongNonce,
+    /// The provider of the widget does not confirm the response: it is invalid, used, too old or of another page.
+    #[error("the response of the widget is not confirmed, solve the widget again")]
+    WrongResponse,
 }
 
 impl Challenge {
@@ -70,20 +80,19 @@ impl Challenge {
 }
 
 impl TicketKeys {
-    /// Returns the text of a challenge for a user of an item, signed with the first secret.
+    /// Returns the text of a proof of work for a user of an item, signed with the first secret.
     #[must_use]
     pub fn challenge(&self, item: &ItemId, user: &UserId, challenge: Challenge) -> String {
-        let (key, mac) = self.signing_mac();
-        let mut bytes = [0; CHALLENGE_LEN];
-        bytes[..SIGNED_LEN].copy_from_slice(&challenge.issued_at.to_be_bytes());
-        bytes[0] = key << 4 | VERSION;
-        bytes[1] = challenge.difficulty;
-        let signature = sign(mac, item, user, &bytes[..SIGNED_LEN]);
-        bytes[SIGNED_LEN..].copy_from_slice(&signature);
-        hex::encode(bytes)
+        self.challenge_text(item, user, PROOF_OF_WORK, challenge)
     }
 
-    /// Verifies a solution of a challenge for a user of an item. The signed difficulty applies, whatever this pod
+    /// Returns the text of a challenge that a user of an item solves with a widget, signed with the first secret.
+    #[must_use]
+    pub fn widget_challenge(&self, item: &ItemId, user: &UserId, issued_at: Millis) -> String {
+        self.challenge_text(item, user, WIDGET, Challenge { issued_at, difficulty: 0 })
+    }
+
+    /// Verifies a solution of a proof of work for a user of an item. The signed difficulty applies, whatever this pod
     /// would issue now.
     ///
     /// # Errors
@@ -96,6 +105,59 @@ impl TicketKeys {
         now: Millis,
     ) -> Result<Challenge, ChallengeError> {
         let (bytes, nonce) = decode(solution).ok_or(ChallengeError::Invalid)?;
+        let challenge = self.verify_challenge(item, user, &bytes, now)?;
+        if leading_zeros(&bytes, nonce) < u32::from(challenge.difficulty) {
+            return Err(ChallengeError::WrongNonce);
+        }
+        Ok(challenge)
+    }
+
+    /// Verifies the challenge in the solution of a widget for a user of an item. Returns the challenge and the
+    /// response, which only the provider of the widget can verify.
+    ///
+    /// # Errors
+    /// If the challenge is refused or the response is empty.
+    pub fn verify_widget_challenge<'a>(
+        &self,
+        item: &ItemId,
+        user: &UserId,
+        solution: &'a str,
+        now: Millis,
+    ) -> Result<(&'a str, &'a str), ChallengeError> {
+        let (challenge, response) = solution
+            .split_once(':')
+            .filter(|(_, response)| !response.is_empty())
+            .ok_or(ChallengeError::Invalid)?;
+        let bytes = decode_challenge(challenge, WIDGET).ok_or(ChallengeError::Invalid)?;
+        self.verify_challenge(item, user, &bytes, now)?;
+        Ok((challenge, response))
+    }
+
+    fn challenge_text(
+        &self,
+        item: &ItemId,
+        user: &UserId,
+        version: u8,
+        challenge: Challenge,
+    ) -> String {
+        let (key, mac) = self.signing_mac();
+        let mut bytes = [0; CHALLENGE_LEN];
+        bytes[..SIGNED_LEN].copy_from_slice(&challenge.issued_at.to_be_bytes());
+        bytes[0] = key << 4 | version;
+        bytes[1] = challenge.difficulty;
+        let signature = sign(mac, item, user, &bytes[..SIGNED_LEN]);
+        bytes[SIGNED_LEN..].copy_from_slice(&signature);
+        hex::encode(bytes)
+    }
+
+    /// Verifies signature and age.
+    fn verify_challenge(
+        &self,
+        item: &ItemId,
+        user: &UserId,
+        bytes: &[u8; CHALLENGE_LEN],
+        now: Millis,
+    ) -> Result<Challenge, ChallengeError> {
         let (signed, signature) = bytes.split_at(SIGNED_LEN);
         let mac = self.verifying_mac(signed[0] >> 4).ok_or(ChallengeError::Invalid)?;
         if !bool::from(sign(mac.clone(), item, user, signed).ct_eq(signature)) {
@@ -106,11 +168,7 @@ impl TicketKeys {
         if issued_at.abs_diff(now) > Challenge::LIFETIME_MS {
             return Err(ChallengeError::Expired);
         }
-        let difficulty = signed[1];
-        if leading_zeros(&bytes, nonce) < u32::from(difficulty) {
-            return Err(ChallengeError::WrongNonce);
-        }
-        Ok(Challenge { issued_at, difficulty })
+        Ok(Challenge { issued_at, difficulty: signed[1] })
     }
 }
 
@@ -118,7 +176,7 @@ impl TicketKeys {
 /// Returns `None` if the challenge is malformed.
 #[must_use]
 pub fn solve(challenge: &str, difficulty: u8) -> Option<String> {
-    let bytes = decode_challenge(challenge)?;
+    let bytes = decode_challenge(challenge, PROOF_OF_WORK)?;
     let nonce = (0..=u64::MAX).find(|nonce| leading_zeros(&bytes, *nonce) >= difficulty.into())?;
     Some(format!("{challenge}:{nonce:x}"))
 }
@@ -151,13 +209,13 @@ fn decode(solution: &str) -> Option<([u8; CHALLENGE_LEN], u64)> {
     if nonce.len() > MAX_NONCE_DIGITS || !is_hexadecimal {
         return None;
     }
-    Some((decode_challenge(challenge)?, u64::from_str_radix(nonce, 16).ok()?))
+    Some((decode_challenge(challenge, PROOF_OF_WORK)?, u64::from_str_radix(nonce, 16).ok()?))
 }
 
-fn decode_challenge(text: &str) -> Option<[u8; CHALLENGE_LEN]> {
+fn decode_challenge(text: &str, version: u8) -> Option<[u8; CHALLENGE_LEN]> {
     let mut bytes = [0; CHALLENGE_LEN];
     hex::decode_to_slice(text, &mut bytes).ok()?;
-    (bytes[0] & 0xf == VERSION).then_some(bytes)
+    (bytes[0] & 0xf == version).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -202,6 +260,30 @@ mod tests {
         assert_eq!(verify("concert", "lee", NOW), Err(ChallengeError::Invalid));
     }
 
+    #[test]
+    fn a_widget_has_a_challenge_of_its_own_that_is_bound_to_item_user_and_time() {
+        let keys = keys(OLD);
+        let text = keys.widget_challenge(&item("concert"), &user("kim"), NOW);
+        let solution = format!("{text}:0.response:with-colon");
+        let verify =
+            |id, name, now| keys.verify_widget_challenge(&item(id), &user(name), &solution, now);
+        let verified = Ok((text.as_str(), "0.response:with-colon"));
+        assert_eq!(verify("concert", "kim", NOW + Challenge::LIFETIME_MS), verified);
+        let late = NOW + Challenge::LIFETIME_MS + 1;
+        assert_eq!(verify("concert", "kim", late), Err(ChallengeError::Expired));
+        assert_eq!(verify("play", "kim", NOW), Err(ChallengeError::Invalid));
+        assert_eq!(verify("concert", "lee", NOW), Err(ChallengeError::Invalid));
+        // Its difficulty is 0: any nonce would solve it as a proof of work.
+        let as_work = format!("{text}:0");
+        let verified = keys.verify_solution(&item("concert"), &user("kim"), &as_work, NOW);
+        assert_eq!(verified, Err(ChallengeError::Invalid));
+        let work = keys.challenge(&item("concert"), &user("kim"), CHALLENGE);
+        for bad in [format!("{work}:response"), format!("{text}:"), text] {
+            let verified = keys.verify_widget_challenge(&item("concert"), &user("kim"), &bad, NOW);
+            assert_eq!(verified, Err(ChallengeError::Invalid), "{bad}");
+        }
+    }
+
     /// Without lengths before the texts, both pairs of ids would have the same signature.
     #[test]
     fn ids_that_read_the_same_together_have_different_challenges() {
@@ -212,7 +294,7 @@ mod tests {
     #[test]
     fn a_nonce_with_one_zero_bit_too_few_is_refused() {
         let text = keys(OLD).challenge(&item("concert"), &user("kim"), CHALLENGE);
-        let bytes = decode_challenge(&text).unwrap();
+        let bytes = decode_challenge(&text, PROOF_OF_WORK).unwrap();
         let nonce = (0..).find(|nonce| leading_zeros(&bytes, *nonce) == 7).unwrap();
         let verify = |solution: &str| {
             keys(OLD).verify_solution(&item("concert"), &user("kim"), solution, NOW)
@@ -224,7 +306,7 @@ mod tests {
     fn a_client_cannot_lower_the_difficulty_or_move_the_time() {
         let text = keys(OLD).challenge(&item("concert"), &user("kim"), CHALLENGE);
         for index in 0..CHALLENGE_LEN {
-            let mut bytes = decode_challenge(&text).unwrap();
+            let mut bytes = decode_challenge(&text, PROOF_OF_WORK).unwrap();
             bytes[index] ^= 8;
             let altered = format!("{}:0", hex::encode(bytes));
             let verified = keys(OLD).verify_solution(&item("concert"), &user("kim"), &altered, NOW);

@@ -12,6 +12,7 @@ mod otlp;
 mod relays;
 mod secrets;
 mod value;
+mod widget;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub use otlp::OtlpEndpoint;
 pub use relays::RelayUrls;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
+pub use widget::{WidgetConfig, WidgetProvider, WidgetSecret};
 
 use crate::http::TrustedProxies;
 use crate::rate_limit::Rate;
@@ -96,10 +98,18 @@ pub struct Config {
     pub max_held_per_ticket: usize,
     /// Zero bits of a proof of work.
     pub challenge_bits: u8,
+    /// Challenges of one source without additional bits.
+    pub challenge_share: u32,
+    /// Maximum additional bits of a source.
+    pub challenge_extra_bits: u8,
+    /// The widget of lines with `challenge: widget`.
+    pub widget: Option<WidgetConfig>,
     /// Maximum lines in the memory of one api.
     pub max_cached_lines: usize,
     /// Which proxies name the addresses of clients.
     pub trusted_proxies: TrustedProxies,
+    /// Whether the trusted proxies begin each connection of the public listener with a PROXY header.
+    pub proxy_protocol: bool,
     /// How often sources, users and tickets may send requests to one api.
     pub rates: Rates,
     /// How long a shutdown waits for requests in flight.
@@ -205,8 +215,13 @@ impl Config {
 
     fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
         let topics = options.topics()?;
+        let widget = options.take_widget().resolve()?;
         let kafka = value::validate_kafka(role, options.kafka)?;
         let demo = value::validate_demo(role, options.demo, &kafka)?;
+        if options.proxy_protocol && options.trusted_proxies.0.is_empty() {
+            let reason = "needs the networks of the proxies in --trusted-proxies";
+            return Err(ConfigError::invalid("proxy-protocol", reason));
+        }
         Ok(Self {
             role,
             topics,
@@ -242,11 +257,15 @@ impl Config {
             max_long_polls: options.max_long_polls as usize,
             max_held_per_ticket: options.max_held_per_ticket as usize,
             challenge_bits: options.challenge_bits,
+            challenge_share: options.challenge_share,
+            challenge_extra_bits: options.challenge_extra_bits,
+            widget,
             max_cached_lines: options.max_cached_lines as usize,
             trusted_proxies: TrustedProxies::new(
                 options.trusted_proxies.0,
                 options.forwarded_header,
             ),
+            proxy_protocol: options.proxy_protocol,
             rates: Rates {
                 source_joins: options.source_joins.0,
                 source_polls: options.source_polls.0,

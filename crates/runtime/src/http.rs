@@ -4,6 +4,7 @@
 //!   graceful shutdown.
 //! - [`HttpService`] wraps a router so that every failure is answered with a problem.
 //!   [`HttpService::with_fast_path`] answers the most frequent requests without the router.
+//! - [`Limits::proxies`] begin their connections with a header of the PROXY protocol.
 //! - [`TrustedProxies`] finds the [`Source`] of a request, and [`HttpService::with_filter`] refuses requests before they
 //!   cost anything.
 //! - [`bind`] binds an address; its error names the option that sets the address.
@@ -27,6 +28,7 @@ mod intake;
 mod lifetime;
 mod limits;
 mod listener;
+mod proxy_protocol;
 mod server;
 mod service;
 mod source;

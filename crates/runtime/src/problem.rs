@@ -61,8 +61,23 @@ pub struct PresentedChallenge {
     pub kind: ChallengeKind,
     /// The signed text of the challenge: 48 hexadecimal digits.
     pub challenge: String,
-    /// The zero bits with which the SHA-256 of the challenge and the nonce, as bytes, begins.
+    /// The zero bits with which the SHA-256 of the challenge and the nonce, as bytes, begins; 0 for a widget.
     pub difficulty: u8,
+    /// With the kind `widget`: what the client shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widget: Option<PresentedWidget>,
+}
+
+/// The widget of a third party that a user solves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PresentedWidget {
+    /// The provider: `turnstile` or `hcaptcha`.
+    pub provider: String,
+    /// The key with which the client renders the widget.
+    pub site_key: String,
+    /// The address of the script that renders it.
+    pub script: String,
 }
 
 /// The kind of a challenge.
@@ -71,6 +86,8 @@ pub struct PresentedChallenge {
 pub enum ChallengeKind {
     /// A proof of work.
     Pow,
+    /// A widget of a third party.
+    Widget,
 }
 
 impl Problem {

@@ -4,20 +4,23 @@
 //! the interval of the rate with every event and may be ahead of the clock by the burst. That is the same as a
 //! token bucket, and fits into one atomic integer.
 //!
-//! Keys are in a hash table of fixed size, whose hash has a random key, so that a client cannot choose
-//! which keys share a set. A new key replaces the key of its set that was idle the longest. So with far more
-//! active keys than slots some keys lose their count, which permits too much and never refuses too much.
+//! Keys are in a hash table of fixed size, in which a new key replaces the key of its set that was idle the longest.
+//! So with far more active keys than slots some keys lose their count, which permits too much and never refuses too
+//! much. [`RateMeter`] measures rates in such a table.
+
+mod meter;
+mod table;
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::Hash;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::time::Instant;
+pub use self::meter::RateMeter;
+use self::table::TimeTable;
 
-/// Slots of one set: a key is in one of them.
-const WAYS: usize = 8;
+/// Maximum events per second and maximum burst, so that the times of a table do not overflow.
+const MAX_COUNT: u32 = 1_000_000;
 
 /// A rate with a burst. `20:500` permits 500 events at the same time and 20 per second after that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +36,8 @@ pub struct InvalidRate;
 
 /// Counts events per key.
 pub struct RateLimiter {
-    slots: Box<[Slot]>,
-    hasher: RandomState,
-    start: Instant,
-}
-
-/// A key and its theoretical arrival time in nanoseconds since the start of the limiter. They are two
-/// integers: if two threads put two keys into one slot at the same time, one of them gets the other's time, which
-/// is harmless.
-#[derive(Debug, Default)]
-struct Slot {
-    /// The hash of the key; 0 for none.
-    key: AtomicU64,
-    arrival: AtomicU64,
+    /// The theoretical arrival times.
+    arrivals: TimeTable,
 }
 
 impl Rate {
@@ -57,8 +49,20 @@ impl Rate {
         if text == "off" { Ok(None) } else { text.parse().map(Some) }
     }
 
+    /// Returns the rate with `factor` times the events per second and the burst.
+    #[must_use]
+    pub fn times(self, factor: u32) -> Self {
+        let times = |count: u32| count.saturating_mul(factor).min(MAX_COUNT);
+        Self { per_second: times(self.per_second), burst: times(self.burst) }
+    }
+
     fn interval(self) -> u64 {
         1_000_000_000 / u64::from(self.per_second)
+    }
+
+    /// Returns the latest arrival time of a key at which the rate permits an event now.
+    fn latest_arrival(self, now: u64) -> u64 {
+        now + self.interval() * u64::from(self.burst - 1)
     }
 }
 
@@ -67,7 +71,7 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, InvalidRate> {
         let (per_second, burst) = text.split_once(':').ok_or(InvalidRate)?;
-        let count = |text: &str| text.parse().ok().filter(|count| (1..=1_000_000).contains(count));
+        let count = |text: &str| text.parse().ok().filter(|count| (1..=MAX_COUNT).contains(count));
         let (per_second, burst) = count(per_second).zip(count(burst)).ok_or(InvalidRate)?;
         Ok(Self { per_second, burst })
     }
@@ -77,9 +81,7 @@ impl RateLimiter {
     /// A limiter for about this many active keys, 16 bytes each.
     #[must_use]
     pub fn new(keys: usize) -> Self {
-        let sets = keys.div_ceil(WAYS).next_power_of_two();
-        let slots = std::iter::repeat_with(Slot::default).take(sets * WAYS).collect();
-        Self { slots, hasher: RandomState::new(), start: Instant::now() }
+        Self { arrivals: TimeTable::new(keys) }
     }
 
     /// Counts an event of a key.
@@ -87,35 +89,22 @@ impl RateLimiter {
     /// # Errors
     /// Returns how long until the rate permits one, if it does not permit this one. It is then not counted.
     pub fn check(&self, key: impl Hash, rate: Rate) -> Result<(), Duration> {
-        let hash = self.hasher.hash_one(key).max(1);
-        let now = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (interval, slot) = (rate.interval(), self.slot(hash));
-        let latest = now + interval * u64::from(rate.burst - 1);
+        let now = self.arrivals.now();
+        let (interval, latest) = (rate.interval(), rate.latest_arrival(now));
         let advance = |arrival: u64| (arrival <= latest).then(|| arrival.max(now) + interval);
-        let updated = slot.arrival.fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance);
+        let updated = self.arrivals.update(key, advance);
         updated.map(drop).map_err(|arrival| Duration::from_nanos(arrival - latest))
     }
 
-    /// Returns the slot of a key. A new key takes the slot of its set with the earliest time.
-    fn slot(&self, hash: u64) -> &Slot {
-        let sets = self.slots.len() / WAYS;
-        // The table has a power of two of sets and fits into memory.
-        let first = (hash as usize & (sets - 1)) * WAYS;
-        let set = &self.slots[first..first + WAYS];
-        if let Some(slot) = set.iter().find(|slot| slot.key.load(Ordering::Relaxed) == hash) {
-            return slot;
-        }
-        let earliest = set.iter().min_by_key(|slot| slot.arrival.load(Ordering::Relaxed));
-        let slot = earliest.unwrap_or(&set[0]);
-        slot.key.store(hash, Ordering::Relaxed);
-        slot.arrival.store(0, Ordering::Relaxed);
-        slot
+    /// Returns whether the rate permits no event of a key now. Counts nothing.
+    pub fn is_exhausted(&self, key: impl Hash, rate: Rate) -> bool {
+        self.arrivals.get(key) > rate.latest_arrival(self.arrivals.now())
     }
 }
 
 impl fmt::Debug for RateLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimiter").field("slots", &self.slots.len()).finish_non_exhaustive()
+        f.debug_struct("RateLimiter").field("slots", &self.arrivals.len()).finish_non_exhaustive()
     }
 }
 
@@ -144,12 +133,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_million_keys_use_the_same_memory_and_none_is_refused_too_early() {
         let (limiter, rate) = (RateLimiter::new(10_000), rate("1:2"));
-        let slots = limiter.slots.len();
+        let bytes = limiter.arrivals.bytes();
         for key in 0..1_000_000 {
             assert_eq!(limiter.check(key, rate), Ok(()));
         }
-        assert_eq!(limiter.slots.len(), slots);
-        assert_eq!(slots * size_of::<Slot>(), 16_384 * 16);
+        assert_eq!((limiter.arrivals.bytes(), bytes), (16_384 * 16, 16_384 * 16));
     }
 
     #[tokio::test(start_paused = true)]
@@ -162,6 +150,21 @@ mod tests {
         assert_eq!(passed(&limiter), count);
         let forgotten = passed(&limiter);
         assert!(forgotten < count / 1000, "{forgotten} keys lost their count");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whether_a_rate_is_exhausted_is_read_without_counting() {
+        let (limiter, rate) = (RateLimiter::new(1000), rate("10:2"));
+        for _ in 0..10 {
+            assert!(!limiter.is_exhausted("a", rate));
+        }
+        assert_eq!(limiter.check("a", rate), Ok(()));
+        assert!(!limiter.is_exhausted("a", rate));
+        assert_eq!(limiter.check("a", rate), Ok(()));
+        assert!(limiter.is_exhausted("a", rate));
+        assert!(!limiter.is_exhausted("a", rate.times(2)), "twice the burst");
+        tokio::time::advance(Duration::from_millis(100)).await;
+        assert!(!limiter.is_exhausted("a", rate));
     }
 
     #[test]

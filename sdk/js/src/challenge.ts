@@ -1,14 +1,27 @@
-// Proof of work for lines that challenge new users. SHA-256 is computed here, because `crypto.subtle` is asynchronous,
+// Challenges of lines that challenge new users: a proof of work, which is solved here, or a widget of a third party. SHA-256 is computed here, because `crypto.subtle` is asynchronous,
 // which costs more than one hash, and browsers have it on secure pages only.
 
 /** A challenge in the problem `CHALLENGE_REQUIRED`. */
 export interface Challenge {
-  kind: "pow" | (string & {});
+  kind: "pow" | "widget" | (string & {});
   /** The signed text: 48 hexadecimal digits. */
   challenge: string;
-  /** The zero bits with which the SHA-256 of the challenge and the nonce, as bytes, begins. */
+  /** The zero bits with which the SHA-256 of the challenge and the nonce, as bytes, begins; 0 for a widget. */
   difficulty: number;
+  /** What to show, for the kind `widget`. */
+  widget?: Widget;
 }
+
+/** A widget of a third party that a user solves. */
+export interface Widget {
+  provider: "turnstile" | "hcaptcha" | (string & {});
+  siteKey: string;
+  /** The address of the script that renders it. */
+  script: string;
+}
+
+/** Returns the response of a widget that the user solved. Give it `challenge.challenge` as its data, if it takes any. */
+export type OnChallenge = (challenge: Challenge, signal?: AbortSignal) => Promise<string>;
 
 /** Returns the solution of a challenge: `<challenge>:<nonce>`. */
 export type SolveChallenge = (challenge: Challenge, signal?: AbortSignal) => Promise<string>;

@@ -1,6 +1,6 @@
 // Errors of the waiting room: RFC 9457 problems with a stable code.
 
-import type { Challenge } from "./challenge.js";
+import type { Challenge, Widget } from "./challenge.js";
 
 export type ProblemCode =
   | "INVALID_REQUEST"
@@ -106,9 +106,14 @@ function membersOf(value: unknown): Record<string, unknown> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function challengeOf({ kind, challenge, difficulty }: Record<string, unknown>): Challenge | null {
+function challengeOf({ kind, challenge, difficulty, widget }: Record<string, unknown>): Challenge | null {
   const isComplete = typeof kind === "string" && typeof challenge === "string" && typeof difficulty === "number";
-  return isComplete ? { kind, challenge, difficulty } : null;
+  return isComplete ? { kind, challenge, difficulty, ...widgetOf(membersOf(widget)) } : null;
+}
+
+function widgetOf({ provider, siteKey, script }: Record<string, unknown>): { widget?: Widget } {
+  const isComplete = typeof provider === "string" && typeof siteKey === "string" && typeof script === "string";
+  return isComplete ? { widget: { provider, siteKey, script } } : {};
 }
 
 function retryAfter(headers: Headers): number | null {

@@ -1,4 +1,4 @@
-import { type SolveChallenge, solveChallenge } from "./challenge.js";
+import { type Challenge, type OnChallenge, type SolveChallenge, solveChallenge } from "./challenge.js";
 import type { DrawRecord } from "./draw.js";
 import { TicketSubscription, type SubscriptionOptions } from "./subscription.js";
 import { ProblemError, problemFromResponse } from "./problem.js";
@@ -16,6 +16,8 @@ export interface RoomOptions {
   fetch?: typeof fetch;
   /** Solves challenges, for example in a worker. Default: this thread, in slices of some milliseconds. */
   solve?: SolveChallenge;
+  /** Returns the user's response to a challenge that is no proof of work, such as a widget. Without it such a challenge is an error. */
+  onChallenge?: OnChallenge;
 }
 
 export interface JoinOptions {
@@ -50,19 +52,21 @@ export class WaitingRoom {
   readonly #page: string;
   readonly #fetch: typeof fetch;
   readonly #solve: SolveChallenge;
+  readonly #onChallenge: OnChallenge | undefined;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch, solve }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, onChallenge }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
     this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
+    this.#onChallenge = onChallenge;
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
   /**
    * Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then.
-   * Solves the challenge of a line that challenges new users, which takes a second or more.
+   * Solves the proof of work of a line that challenges new users, which takes a second or more, and calls `onChallenge` for other challenges.
    */
   async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
     let solution: string | undefined;
@@ -75,9 +79,17 @@ export class WaitingRoom {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
       } catch (error) {
         if (!(error instanceof ProblemError) || error.challenge === null || left === 0) throw error;
-        solution = await this.#solve(error.challenge, signal);
+        const answered = this.#answer(error.challenge, signal);
+        if (!answered) throw error;
+        solution = await answered;
       }
     }
+  }
+
+  /** Returns the solution of a challenge; `null` if this client cannot solve it. */
+  #answer(challenge: Challenge, signal?: AbortSignal): Promise<string> | null {
+    if (challenge.kind === "pow") return this.#solve(challenge, signal);
+    return this.#onChallenge?.(challenge, signal).then((response) => `${challenge.challenge}:${response}`) ?? null;
   }
 
   /** Polls a ticket. The response is delayed by up to `waitMs` until something changes. */

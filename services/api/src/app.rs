@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::config::Rates;
+use daegi_runtime::config::{Rates, WidgetConfig};
 use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
@@ -35,6 +35,8 @@ pub struct ApiDeps {
     pub trusted_proxies: TrustedProxies,
     /// How often sources, users and tickets may send requests.
     pub rates: Rates,
+    /// The widget of lines with `challenge: widget`.
+    pub widget: Option<WidgetConfig>,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -60,16 +62,19 @@ impl Api {
         let (service, filtering) = (Arc::clone(&self.service), self.service);
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
-            .with_filter(move |head| filtering.rate_limits.refuse(head))
+            .with_filter(move |head| {
+                filtering.rate_limits.refuse(head, |item| filtering.is_challenged(item))
+            })
             .with_fast_path(move |head| fast_path(&service, head));
         let internal = HttpService::new(self.internal.merge(health.router()));
         Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }
     }
 }
 
-/// Maximum body of a join in bytes: a user id in JSON. `GET`, `HEAD` and `DELETE` have no body; with other
+/// Maximum body of a join in bytes: a user id, an invitation code, and the solution of a challenge in JSON, of which the
+/// response of a widget takes up to some KiB. `GET`, `HEAD` and `DELETE` have no body; with other
 /// methods the router answers 405.
-const JOIN_BODY: usize = 1024;
+const JOIN_BODY: usize = 4 * 1024;
 
 /// Maximum body of entry requests in bytes: a token or a pass in JSON.
 const ENTRY_BODY: usize = 4 * 1024;
@@ -139,6 +144,7 @@ impl ApiDeps {
             limits: ApiLimits::from(config),
             trusted_proxies: config.trusted_proxies.clone(),
             rates: config.rates,
+            widget: config.widget.clone(),
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }
@@ -156,6 +162,10 @@ pub struct ApiLimits {
     pub held_per_ticket: usize,
     /// Zero bits of a proof of work, where a policy asks for one.
     pub challenge_bits: u8,
+    /// Challenges that a source gets within about a minute before they become harder.
+    pub challenge_share: u32,
+    /// Maximum additional bits of a source.
+    pub challenge_extra_bits: u8,
     /// Maximum cached lines; the line that has been idle the longest is evicted.
     pub cached_lines: usize,
 }
@@ -167,6 +177,8 @@ impl Default for ApiLimits {
             long_polls: 15_000,
             held_per_ticket: 3,
             challenge_bits: 18,
+            challenge_share: 100,
+            challenge_extra_bits: 3,
             cached_lines: 4_096,
         }
     }
@@ -179,6 +191,8 @@ impl From<&Config> for ApiLimits {
             long_polls: config.max_long_polls,
             held_per_ticket: config.max_held_per_ticket,
             challenge_bits: config.challenge_bits,
+            challenge_share: config.challenge_share,
+            challenge_extra_bits: config.challenge_extra_bits,
             cached_lines: config.max_cached_lines,
         }
     }

@@ -18,6 +18,7 @@ pub(crate) mod tickets;
 pub(crate) mod waiting_page;
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -25,7 +26,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
-use daegi_runtime::http::{PathParams, bearer};
+use daegi_runtime::http::{PathParams, Peer, bearer};
 use daegi_runtime::spans::RequestStart;
 
 use crate::Error;
@@ -52,6 +53,9 @@ pub(crate) struct JoinHeaders {
     pub(crate) challenge: Option<String>,
 }
 
+/// The address of the client; `None` for a request without a connection.
+pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
+
 /// The token of the `Authorization` header, if present.
 pub(crate) struct BearerToken(pub(crate) Option<String>);
 
@@ -66,6 +70,18 @@ impl FromRequestParts<Arc<TicketService>> for RequestTrace {
         service: &Arc<TicketService>,
     ) -> Result<Self, Infallible> {
         Ok(Self(service.tracer.begin(&parts.headers)))
+    }
+}
+
+impl FromRequestParts<Arc<TicketService>> for ClientAddress {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<TicketService>,
+    ) -> Result<Self, Infallible> {
+        let peer = parts.extensions.get::<Peer>();
+        Ok(Self(peer.map(|Peer(peer)| service.rate_limits.client(peer.ip(), &parts.headers))))
     }
 }
 

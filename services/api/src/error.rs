@@ -97,6 +97,9 @@ pub enum Error {
         /// A new challenge.
         challenge: Box<PresentedChallenge>,
     },
+    /// The line challenges new users with a widget whose provider does not reply, or this pod has none.
+    #[error("new users cannot be checked now, try again")]
+    WidgetUnavailable,
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
@@ -169,6 +172,7 @@ impl Error {
             Self::Store(_)
             | Self::StoreTimeout
             | Self::NoRandomness(_)
+            | Self::WidgetUnavailable
             | Self::Overloaded
             | Self::TooManyStreams
             | Self::ItemRemoved

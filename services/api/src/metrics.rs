@@ -15,9 +15,15 @@ pub(crate) const JOINS: &str = "daegi_api_joins_total";
 /// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code`, `rate_limited` or
 /// `challenge_required`.
 pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
-/// Challenges at joins, by `result`: `issued`, `solved`, or why a solution was refused: `invalid`, `expired` or
-/// `wrong_nonce`. With each refused solution a new challenge is issued.
+/// Challenges at joins, by `result`: `issued`, `raised` (those of them with more bits than the base, because their source
+/// is busy), `solved`, or why a solution was refused: `invalid`, `expired`, `wrong_nonce` or `wrong_response`. With each
+/// refused solution a new challenge is issued.
 pub(crate) const CHALLENGES: &str = "daegi_api_challenges_total";
+/// Verifications of widgets, by `result`: `confirmed`, `refused`, `unavailable` (the provider did not say), `busy` (too
+/// many in flight) or `not_configured`. The last three refuse the join with 503.
+pub(crate) const WIDGET_VERIFICATIONS: &str = "daegi_api_widget_verifications_total";
+/// Duration of verifications of widgets at their provider, in seconds.
+pub(crate) const WIDGET_SECONDS: &str = "daegi_api_widget_seconds";
 /// Tickets returned to clients, by `status`.
 pub(crate) const POLLS: &str = "daegi_api_polls_total";
 /// Duration of polls without `waitMs`, in seconds.
@@ -65,7 +71,8 @@ const REFUSALS: [&str; 11] = [
 ];
 
 /// Values of the label `result` of challenges.
-const CHALLENGE_RESULTS: [&str; 5] = ["issued", "solved", "invalid", "expired", "wrong_nonce"];
+const CHALLENGE_RESULTS: [&str; 7] =
+    ["issued", "solved", "invalid", "expired", "wrong_nonce", "wrong_response", "raised"];
 
 /// Returns the index of a refusal's counter, or `None` if the join failed for another reason.
 fn refusal_index(error: &Error) -> Option<usize> {
@@ -91,6 +98,7 @@ fn refused_solution_index(error: ChallengeError) -> usize {
         ChallengeError::Invalid => 2,
         ChallengeError::Expired => 3,
         ChallengeError::WrongNonce => 4,
+        ChallengeError::WrongResponse => 5,
     }
 }
 
@@ -116,6 +124,7 @@ fn describe() {
         (JOINS, "Joins, by result"),
         (JOINS_REFUSED, "Refused joins, by reason"),
         (CHALLENGES, "Challenges at joins, by result"),
+        (WIDGET_VERIFICATIONS, "Verifications of widgets at their provider, by result"),
         (POLLS, "Tickets returned to clients, by status"),
         (STORE_ERRORS, "Store calls that failed or timed out, by call"),
         (HELD_SUPERSEDED, "Held connections that a newer one of the same ticket ended, by kind"),
@@ -129,6 +138,7 @@ fn describe() {
     describe_gauge!(LINES, Unit::Count, "Cached lines");
     describe_gauge!(STREAMS, Unit::Count, "Held connections, by kind");
     describe_histogram!(POLL_SECONDS, Unit::Seconds, "Duration of polls without waitMs");
+    describe_histogram!(WIDGET_SECONDS, Unit::Seconds, "Duration of verifications of widgets");
     describe_histogram!(REFRESH, Unit::Seconds, "Duration of refreshes of a line");
     describe_histogram!(JOIN_BATCH, Unit::Count, "Users per store call that joins a batch");
     describe_histogram!(ASK_BATCH, Unit::Count, "Tickets per store call that resolves a batch");
@@ -164,9 +174,10 @@ impl Metrics {
         self.polls[status as usize].increment(1);
     }
 
-    /// Records an issued challenge, and why the solution before it was refused.
-    pub(crate) fn challenged(&self, refused: Option<ChallengeError>) {
+    /// Records an issued challenge, why the solution before it was refused, and whether it has more bits than the base.
+    pub(crate) fn challenged(&self, refused: Option<ChallengeError>, is_raised: bool) {
         self.challenges[0].increment(1);
+        self.challenges[6].increment(is_raised.into());
         if let Some(error) = refused {
             self.challenges[refused_solution_index(error)].increment(1);
         }
@@ -217,9 +228,14 @@ mod tests {
 
     #[test]
     fn every_refused_solution_is_counted_under_its_own_result() {
-        let all = [ChallengeError::Invalid, ChallengeError::Expired, ChallengeError::WrongNonce];
+        let all = [
+            ChallengeError::Invalid,
+            ChallengeError::Expired,
+            ChallengeError::WrongNonce,
+            ChallengeError::WrongResponse,
+        ];
         let results = all.map(|error| CHALLENGE_RESULTS[refused_solution_index(error)]);
-        assert_eq!(results, ["invalid", "expired", "wrong_nonce"]);
+        assert_eq!(results, ["invalid", "expired", "wrong_nonce", "wrong_response"]);
     }
 
     #[test]

@@ -62,8 +62,8 @@ const CHALLENGE: Parameter = Parameter {
     name: "daegi-challenge",
     location: "header",
     required: false,
-    description: "The solution of the challenge of a `CHALLENGE_REQUIRED` problem, as `<challenge>:<nonce>`.",
-    schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+    description: "The solution of the challenge of a `CHALLENGE_REQUIRED` problem, as `<challenge>:<nonce>`, or `<challenge>:<response>` for a widget.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 4096 }),
 };
 const WAIT: Parameter = Parameter {
     name: "waitMs",
@@ -147,7 +147,7 @@ pub fn document() -> Value {
 
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
-        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow`, a join without such a token needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
+        .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow` or `widget`, a join without such a token or an invitation code needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
         .with_parameters([ITEM, USER, CODE, CHALLENGE])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `tickets/join.rs` | join, leave, complete |
 //! | `tickets/challenge.rs` | challenges at the join |
+//! | `tickets/challenge/pressure.rs` | how much harder the challenges of a busy source are |
+//! | `tickets/challenge/widget.rs` | verification of widgets at their provider |
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
@@ -27,6 +29,7 @@ use daegi_store::{OpeningStore, TicketStore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::challenge::{ProofOfWork, Widget};
 use self::connections::ConnectionLimiter;
 use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
@@ -50,7 +53,8 @@ pub(crate) struct TicketService {
     /// The JSON of the public keys, which services fetch to verify passes offline.
     pub(crate) jwks: Bytes,
     ticket_keys: TicketKeys,
-    challenge_bits: u8,
+    proof_of_work: ProofOfWork,
+    pub(crate) widget: Widget,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
@@ -90,7 +94,8 @@ impl TicketService {
             jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
-            challenge_bits: deps.limits.challenge_bits,
+            proof_of_work: ProofOfWork::new(&deps.limits),
+            widget: Widget::new(deps.widget),
             metrics,
             tracer: deps.tracer,
             rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),

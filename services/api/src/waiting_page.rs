@@ -49,7 +49,7 @@ pub(crate) enum PageState {
     LineClosed,
     /// The join was refused; holds the message key of the headline.
     Refused(&'static str),
-    /// The line challenges new users, which needs scripts.
+    /// The line challenges new users, which needs scripts or an invitation code.
     NeedsScripts,
     /// There is no such item.
     Missing,
@@ -80,6 +80,8 @@ pub(crate) struct Page<'a> {
     pub(crate) revision: &'a str,
     /// Whether the item has lanes, so that users may have invitation codes.
     pub(crate) has_lanes: bool,
+    /// Whether the policy of the page permits the widget of a third party.
+    pub(crate) has_widget: bool,
     pub(crate) code: CodeForm,
     pub(crate) state: PageState,
 }
@@ -98,6 +100,7 @@ struct PageTemplate<'a> {
     /// Whether the item has its own colours.
     has_colours: bool,
     has_lanes: bool,
+    has_widget: bool,
     has_code_form: bool,
     is_code_refused: bool,
     refresh: Option<String>,
@@ -121,12 +124,13 @@ impl Page<'_> {
             version: VERSION.as_str(),
             has_colours: self.item.is_some() && self.look.accent.is_some(),
             has_lanes: self.has_lanes,
+            has_widget: self.has_widget,
             has_code_form: self.code != CodeForm::Folded,
             is_code_refused: self.code == CodeForm::Refused,
             refresh: noscript::refresh(&self.state, self.code),
             logo: self.look.logo.as_deref(),
             message: self.look.message.as_deref(),
-            still: Still::new(&self.state, name, messages),
+            still: Still::new(&self.state, (name, self.has_lanes), messages),
         };
         page.to_string()
     }
@@ -146,6 +150,7 @@ mod tests {
             look: &look,
             revision: "",
             has_lanes: true,
+            has_widget: false,
             code: CodeForm::Folded,
             state: PageState::Outside,
         }

@@ -110,9 +110,10 @@ pub(crate) struct Join {
     #[serde(default)]
     #[schemars(length(max = 128))]
     pub(crate) code: Option<String>,
-    /// The solution of a challenge, `<challenge>:<nonce>`. Must equal the `daegi-challenge` header if both are sent.
+    /// The solution of a challenge, `<challenge>:<nonce>` or `<challenge>:<response>`. Must equal the `daegi-challenge`
+    /// header if both are sent.
     #[serde(default)]
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = 4096))]
     pub(crate) challenge: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
     Kafka(#[from] daegi_kafka::Error),
     /// The relays of the beacon cannot be used.
     #[error("--drand-urls (DAEGI_DRAND_URLS)")]
-    Relay(#[from] daegi_beacon::RelayError),
+    Relay(#[from] daegi_beacon::AuthoritiesError),
     /// The seed file cannot be used.
     #[error("--seed-items (DAEGI_SEED_ITEMS)")]
     Seed(#[from] SeedError),

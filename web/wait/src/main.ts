@@ -2,6 +2,7 @@
 
 import { WaitingRoom } from "../../../sdk/js/src/index.js";
 import { solveInWorker } from "./challenge-worker.js";
+import { solveWidget } from "./widget.js";
 import { Chime } from "./chime.js";
 import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
@@ -16,14 +17,18 @@ import { View } from "./view.js";
 import { VisitController } from "./visit.js";
 import { format, localeOf, type Messages } from "./i18n.js";
 
-const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
+const { item = "", revision = "", line = "", lanes = "", widget = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
   itemId: item,
   solve(challenge, signal) {
-    showChecking();
+    showChecking(messages.checkingHead, messages.checkingText);
     return solveInWorker(challenge, signal);
+  },
+  onChallenge(challenge, signal) {
+    showChecking(messages.widgetHead, messages.widgetText);
+    return solveWidget(challenge, widget === "true", signal);
   },
 });
 const storage = new TicketStorage(item, browserStorage(), newUserId);
@@ -78,9 +83,9 @@ function takeInvitation(): void {
 }
 
 /** Shows that a challenge is being solved, unless the user has a place already. */
-function showChecking(): void {
+function showChecking(headline: string, text: string): void {
   if (shown && HELD.has(shown.kind)) return;
-  const screen: Screen = { kind: "joining", headline: messages.checkingHead, text: messages.checkingText };
+  const screen: Screen = { kind: "joining", headline, text };
   view.show(screen, 0);
   announcer.show(screen);
 }

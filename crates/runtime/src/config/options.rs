@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::Uri;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
 use super::value::{self, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
+use super::widget::{self, WidgetOptions, WidgetProvider, WidgetSecret};
 use super::{AdminToken, ConfigError, OtlpEndpoint, RelayUrls, Role, args};
 use crate::http::{ForwardedHeader, Limits};
 
@@ -193,6 +195,50 @@ pub(super) struct Options {
     #[arg(value_parser = value_parser!(u8).range(1..=24))]
     pub(super) challenge_bits: u8,
 
+    /// How many challenges clients of one address get within about a minute before they become harder: each doubling
+    /// beyond that adds a bit.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100)]
+    #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub(super) challenge_share: u32,
+
+    /// How many bits `--challenge-share` may add, so that users of a busy network can still join: 3 are eight times
+    /// the work, some seconds on a phone.
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, default_value_t = 3)]
+    #[arg(value_parser = value_parser!(u8).range(0..=6))]
+    pub(super) challenge_extra_bits: u8,
+
+    /// The provider of the widget that challenges new users (`challenge: widget` of a policy): `turnstile` or
+    /// `hcaptcha`.
+    #[arg(long, value_name = "PROVIDER", default_value = "turnstile", value_parser = widget::provider)]
+    pub(super) widget_provider: WidgetProvider,
+
+    /// The public site key of the widget. Without it, lines with `challenge: widget` take no new users.
+    #[arg(long, value_name = "KEY", value_parser = widget::key)]
+    pub(super) widget_site_key: Option<String>,
+
+    /// The secret with which the api verifies responses of the widget. Prefer the variable or the file: other users
+    /// of the machine can read command lines.
+    #[arg(long, value_name = "SECRET", value_parser = WidgetSecret::parse)]
+    pub(super) widget_secret: Option<WidgetSecret>,
+
+    /// A file with that secret.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) widget_secret_file: Option<PathBuf>,
+
+    /// Where the api verifies responses of the widget, if not at the address of the provider: a service that speaks the
+    /// same protocol.
+    #[arg(long, value_name = "URL", value_parser = widget::url)]
+    pub(super) widget_verify_url: Option<Uri>,
+
+    /// The script that renders the widget, if not the one of the provider. The waiting page permits its origin.
+    #[arg(long, value_name = "URL", value_parser = widget::url)]
+    pub(super) widget_script_url: Option<Uri>,
+
+    /// The hosts of the pages that show the widget, separated by commas. A response of another host is refused. Empty:
+    /// the settings of the provider apply.
+    #[arg(long, value_name = "HOSTS", default_value = "")]
+    pub(super) widget_hostnames: String,
+
     /// How many lines one api keeps in memory. Beyond it the least recently used line is dropped.
     #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 4_096)]
     #[arg(value_parser = value_parser!(u32).range(1..=1_000_000))]
@@ -207,6 +253,13 @@ pub(super) struct Options {
     /// read, because proxies pass the other one on as the client sent it.
     #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for", value_parser = value::forwarded_header)]
     pub(super) forwarded_header: ForwardedHeader,
+
+    /// The trusted proxies begin each connection of the public listener with a header of the PROXY protocol, version 1
+    /// or 2. A connection of theirs without one is closed, and so is one of another peer with one.
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value = "false", default_missing_value = "true")]
+    #[arg(action = ArgAction::Set, value_parser = value::switch)]
+    pub(super) proxy_protocol: bool,
 
     /// How often clients of one address (IPv6: of one /64) may join through one api: `20:500` is 20 per
     /// second and 500 at the same time; `off` is no limit. A whole campus may be behind one address.
@@ -279,6 +332,19 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Returns the options of the widget.
+    pub(super) fn take_widget(&mut self) -> WidgetOptions {
+        WidgetOptions {
+            provider: self.widget_provider,
+            site_key: self.widget_site_key.take(),
+            secret: self.widget_secret.take(),
+            secret_file: self.widget_secret_file.take(),
+            verify_url: self.widget_verify_url.take(),
+            script_url: self.widget_script_url.take(),
+            hostnames: std::mem::take(&mut self.widget_hostnames),
+        }
+    }
+
     /// Returns the topic names, defaults included.
     pub(super) fn topics(&mut self) -> Result<Topics, ConfigError> {
         let given = [

@@ -67,6 +67,10 @@ pub enum InvalidValue {
     UnknownDuration,
     #[error("must be at least 1h")]
     ShortTicketAge,
+    #[error("must be turnstile or hcaptcha")]
+    UnknownWidget,
+    #[error("must be an http:// or https:// address of a host, without user and password")]
+    InvalidWidgetUrl,
     #[error("must be x-forwarded-for or forwarded")]
     UnknownForwardedHeader,
     #[error("must be true or false")]

@@ -139,6 +139,7 @@ mod tests {
         max_age: Duration::MAX,
         max_requests: u32::MAX,
         drain: Duration::ZERO,
+        proxies: None,
     };
 
     fn idle(permits: Arc<Semaphore>) -> (IdleTimeout, Arc<Intake>) {

@@ -69,6 +69,7 @@ mod tests {
         max_age: Duration::from_secs(60),
         max_requests: 10,
         drain: Duration::ZERO,
+        proxies: None,
     };
 
     fn lifetime(share: f64) -> Lifetime {

@@ -1,14 +1,17 @@
 //! The limits of one listener, and a counter of what they rejected.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::counter;
 
+use super::TrustedProxies;
 use crate::config::Config;
 
 /// Connections and requests that a listener's limits refused, by `reason`: `connections` (the limit
 /// was reached, a new connection had to wait), `head` and `body` (over the byte budget),
-/// `head_timeout` (a head that did not arrive in time).
+/// `head_timeout` (a head that did not arrive in time), `proxy_header` (a trusted proxy sent no valid header of the PROXY
+/// protocol in time).
 pub const REFUSED: &str = "daegi_http_refused_total";
 
 /// What one listener accepts.
@@ -31,6 +34,8 @@ pub struct Limits {
     pub max_requests: u32,
     /// How long requests in flight may take after the shutdown.
     pub drain: Duration,
+    /// Proxies that begin each connection with a header of the PROXY protocol, which names the client.
+    pub proxies: Option<Arc<TrustedProxies>>,
 }
 
 /// Which limit refused something.
@@ -40,9 +45,17 @@ pub(super) enum Refused {
     Head,
     Body,
     HeadTimeout,
+    ProxyHeader,
 }
 
 impl Limits {
+    /// Returns the limits of the public listener, which is behind the proxies.
+    #[must_use]
+    pub fn public(config: &Config) -> Self {
+        let proxies = config.proxy_protocol.then(|| Arc::new(config.trusted_proxies.clone()));
+        Self { proxies, ..Self::from(config) }
+    }
+
     /// Default of [`Self::connections`].
     pub const CONNECTIONS: u32 = 20_000;
 
@@ -68,6 +81,7 @@ impl Default for Limits {
             max_age: Duration::from_millis(Self::MAX_AGE_MS),
             max_requests: Self::MAX_REQUESTS,
             drain: Duration::from_secs(10),
+            proxies: None,
         }
     }
 }
@@ -86,7 +100,8 @@ impl From<&Config> for Limits {
 }
 
 impl Refused {
-    const ALL: [Self; 4] = [Self::Connections, Self::Head, Self::Body, Self::HeadTimeout];
+    const ALL: [Self; 5] =
+        [Self::Connections, Self::Head, Self::Body, Self::HeadTimeout, Self::ProxyHeader];
 
     const fn reason(self) -> &'static str {
         match self {
@@ -94,6 +109,7 @@ impl Refused {
             Self::Head => "head",
             Self::Body => "body",
             Self::HeadTimeout => "head_timeout",
+            Self::ProxyHeader => "proxy_header",
         }
     }
 

@@ -31,6 +31,7 @@ use super::idle_timeout::IdleTimeout;
 use super::intake::{CountedStream, Intake};
 use super::lifetime::Lifetime;
 use super::limits::{Limits, Refused};
+use super::proxy_protocol::read_header;
 use super::{SwappableService, error_metrics};
 use crate::shutdown::Shutdown;
 
@@ -137,10 +138,15 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
+    async fn serve(mut self, mut stream: TcpStream, _permit: Option<OwnedSemaphorePermit>) {
         // Responses are small and awaited; waiting to fill a packet only adds latency.
         let _ = stream.set_nodelay(true);
         set_user_timeout(&stream);
+        if let Err(error) = self.read_proxy_header(&mut stream).await {
+            Refused::ProxyHeader.count();
+            tracing::debug!(%error, peer = %self.peer, "connection of a proxy refused");
+            return;
+        }
         let intake = Arc::new(Intake::new(self.budget.clone()));
         let client = Client::new(intake.clone(), Some(self.peer));
         let lifetime = Lifetime::draw(&self.limits, self.draining.clone());
@@ -169,6 +175,21 @@ impl Connection {
         if let Err(error) = ended {
             tracing::debug!(%error, peer = %self.peer, "connection ended early");
         }
+    }
+
+    /// Replaces the peer by the client that a trusted proxy names. Other peers send no header: it would be no valid
+    /// request, and the server closes the connection.
+    async fn read_proxy_header(&mut self, stream: &mut TcpStream) -> io::Result<()> {
+        let proxies = self.limits.proxies.as_ref();
+        if !proxies.is_some_and(|proxies| proxies.is_trusted(self.peer.ip())) {
+            return Ok(());
+        }
+        let header = tokio::time::timeout(self.limits.header_read, read_header(stream));
+        let named = self.shutdown.token().run_until_cancelled(header).await;
+        if let Some(client) = named.ok_or(io::ErrorKind::ConnectionAborted)??? {
+            self.peer = client;
+        }
+        Ok(())
     }
 
     fn respond<'a>(

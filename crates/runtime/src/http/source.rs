@@ -81,10 +81,16 @@ impl TrustedProxies {
         text.split(',').map(str::trim).filter(|text| !text.is_empty()).map(network).collect()
     }
 
-    /// Returns the source of a request that `peer` sent: the last address in the chain of proxies that is
-    /// not itself a trusted proxy. What stands before it in the header may be invented by the client.
+    /// Returns the source of a request that `peer` sent.
     #[must_use]
     pub fn source(&self, peer: IpAddr, headers: &HeaderMap) -> Source {
+        Source::new(self.client(peer, headers))
+    }
+
+    /// Returns the address of the client of a request that `peer` sent: the last address in the chain of proxies
+    /// that is not itself a trusted proxy. What stands before it in the header may be invented by the client.
+    #[must_use]
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         if !self.networks.is_empty() {
             let mut hops = self.hops(headers).into_iter().rev();
@@ -94,10 +100,12 @@ impl TrustedProxies {
                 client = hop.to_canonical();
             }
         }
-        Source::new(client)
+        client
     }
 
-    fn is_trusted(&self, address: IpAddr) -> bool {
+    /// Returns whether an address is one of a trusted proxy.
+    pub(super) fn is_trusted(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
         self.networks.iter().any(|network| network.contains(&address))
     }
 

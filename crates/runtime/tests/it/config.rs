@@ -23,6 +23,9 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!((config.max_streams, config.max_long_polls), (15_000, 15_000));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (3, 4_096));
     assert_eq!(config.challenge_bits, 18);
+    assert_eq!((config.challenge_share, config.challenge_extra_bits), (100, 3));
+    assert_eq!(config.widget, None);
+    assert!(!config.proxy_protocol);
     assert_eq!(config.max_connections, 20_000);
     assert_eq!(config.connection_age, Duration::from_secs(60));
     assert_eq!(config.connection_requests, 10_000);
@@ -74,6 +77,10 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_MAX_LONG_POLLS", "8"),
         ("DAEGI_MAX_HELD_PER_TICKET", "9"),
         ("DAEGI_CHALLENGE_BITS", "20"),
+        ("DAEGI_CHALLENGE_SHARE", "7"),
+        ("DAEGI_CHALLENGE_EXTRA_BITS", "0"),
+        ("DAEGI_TRUSTED_PROXIES", "10.0.0.0/8"),
+        ("DAEGI_PROXY_PROTOCOL", "true"),
         ("DAEGI_MAX_CACHED_LINES", "10"),
         ("DAEGI_TICKET_MAX_AGE", "2h"),
         ("DAEGI_DRAIN_MS", "0"),
@@ -90,6 +97,8 @@ fn every_option_can_be_a_variable() {
     assert_eq!((config.max_streams, config.max_long_polls), (7, 8));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (9, 10));
     assert_eq!(config.challenge_bits, 20);
+    assert_eq!((config.challenge_share, config.challenge_extra_bits), (7, 0));
+    assert!(config.proxy_protocol);
     assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
     assert_eq!((config.connection_age, config.connection_requests), (Duration::from_secs(1), 1));
     assert_eq!(config.drain, Duration::ZERO);
@@ -255,5 +264,39 @@ fn the_ticket_age_is_a_day_by_default_and_at_least_an_hour() {
     {
         let error = parse(Role::AllInOne, &[], &[("DAEGI_TICKET_MAX_AGE", bad)]).unwrap_err();
         assert!(error.to_string().contains(why), "{bad}: {error}");
+    }
+}
+
+#[test]
+fn a_widget_has_the_addresses_of_its_provider_and_hides_its_secret() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "0x-secret\n").unwrap();
+    let file = file.path().to_str().unwrap();
+    let args = ["--widget-site-key=site", "--widget-provider=hcaptcha"];
+    let config = parse(Role::AllInOne, &args, &[("DAEGI_WIDGET_SECRET_FILE", file)]).unwrap();
+    let widget = config.widget.as_ref().unwrap();
+    assert_eq!(widget.secret.reveal(), "0x-secret");
+    assert_eq!(widget.verify_url, "https://api.hcaptcha.com/siteverify");
+    assert_eq!(widget.page_sources(), "https://hcaptcha.com https://*.hcaptcha.com");
+    assert!(!format!("{config:?}").contains("0x-secret"));
+    let args = ["--widget-site-key=site", "--widget-secret=s", "--widget-script-url=https://a:1/b"];
+    let widget = parse(Role::AllInOne, &args, &[]).unwrap().widget.unwrap();
+    let verify = "https://challenges.cloudflare.com/turnstile/v0/siteverify";
+    assert_eq!(
+        (widget.verify_url.to_string(), widget.page_sources()),
+        (verify.into(), "https://a:1".into())
+    );
+}
+
+#[test]
+fn an_incomplete_widget_and_the_proxy_protocol_without_proxies_are_refused() {
+    for (args, says) in [
+        (&["--widget-site-key=site"][..], "also needs --widget-secret or --widget-secret-file"),
+        (&["--widget-secret=s"], "also needs --widget-site-key"),
+        (&["--widget-provider=recaptcha"], "must be turnstile or hcaptcha"),
+        (&["--proxy-protocol"], "needs the networks of the proxies in --trusted-proxies"),
+    ] {
+        let line = config_error(Role::AllInOne, args, &[]);
+        assert!(line.ends_with(says), "{line}");
     }
 }

@@ -4,6 +4,7 @@ mod config;
 mod extract;
 mod health;
 mod hostile;
+mod proxy_protocol;
 mod secrets;
 mod server;
 mod service;

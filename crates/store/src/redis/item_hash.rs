@@ -39,6 +39,7 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
     let challenge = match policy.challenge {
         ChallengePolicy::Off => "off",
         ChallengePolicy::Pow => "pow",
+        ChallengePolicy::Widget => "widget",
     };
     let mut fields = vec![
         ("mode", mode.to_owned()),
@@ -262,6 +263,7 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
             // As `guard`.
             challenge: match hash.get("challenge").map(String::as_str) {
                 Some("pow") => ChallengePolicy::Pow,
+                Some("widget") => ChallengePolicy::Widget,
                 _ => ChallengePolicy::Off,
             },
             entry_url: maybe(&hash, "entryUrl")?,

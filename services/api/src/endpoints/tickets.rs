@@ -16,8 +16,8 @@ use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    BearerToken, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace, UserHeader,
-    bearer, user_header,
+    BearerToken, ClientAddress, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace,
+    UserHeader, bearer, user_header,
 };
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
@@ -31,6 +31,7 @@ pub(crate) async fn join(
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
     JoinHeaders { code, challenge }: JoinHeaders,
+    ClientAddress(client): ClientAddress,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let body = body.map_or_else(Join::default, |JsonBody(body)| body);
@@ -41,7 +42,8 @@ pub(crate) async fn join(
         "the daegi-challenge header and challenge contain different solutions",
     ))?;
     let token = token.as_deref();
-    let request = JoinRequest { user, token, code: code.as_deref(), solution: solution.as_deref() };
+    let (code, solution) = (code.as_deref(), solution.as_deref());
+    let request = JoinRequest { user, token, code, solution, client };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -100,7 +102,7 @@ pub(crate) fn fast_path(
         (&Method::GET, Some(token)) => {
             fast_poll(service, item, token, head.headers).map(FastResponse::Ready)
         }
-        (&Method::POST, None) if rest.is_empty() => fast_join(service, item, head.headers),
+        (&Method::POST, None) if rest.is_empty() => fast_join(service, item, head),
         _ => None,
     }
 }
@@ -121,7 +123,7 @@ fn fast_poll(
 fn fast_join(
     service: &Arc<TicketService>,
     item: ItemId,
-    headers: &HeaderMap,
+    RequestHead { headers, peer, .. }: RequestHead<'_>,
 ) -> Option<FastResponse> {
     let user = UserId::parse(user_header(headers).ok()??).ok()?;
     // A code or a solution is in these headers or in the body.
@@ -132,9 +134,11 @@ fn fast_join(
     }
     let token = bearer(headers).map(str::to_owned);
     let begun = service.tracer.begin(headers);
+    let client = peer.map(|peer| service.rate_limits.client(peer, headers));
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
-        let request = JoinRequest { user, token: token.as_deref(), code: None, solution: None };
+        let token = token.as_deref();
+        let request = JoinRequest { user, token, code: None, solution: None, client };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))

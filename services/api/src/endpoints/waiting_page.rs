@@ -12,11 +12,11 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{Branding, ItemId, Language, LineState, UserId};
+use daegi_domain::{Branding, ChallengePolicy, ItemId, Language, LineState, UserId};
 use daegi_runtime::http::{Asset, PathParams};
 use serde::Deserialize;
 
-use super::{ItemPath, RequestTrace};
+use super::{ClientAddress, ItemPath, RequestTrace};
 use crate::error::{Error, Result};
 use crate::tickets::{ItemSummary, JoinRequest, TicketService, UnverifiedToken};
 use crate::waiting_page::{self, CodeForm, Page, PageState};
@@ -24,6 +24,9 @@ use crate::wire::PageTexts;
 
 /// The page loads only its own assets; images are embedded as data URLs.
 const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// The part of the policy that permits to load scripts and styles from, to connect to and to show frames of the provider
+/// of a widget, besides this origin.
+const OWN_SOURCES: [&str; 3] = ["script-src 'self'", "style-src 'self'", "connect-src 'self'"];
 /// Cookie with the token, for browsers without scripts. Not part of the URL, because URLs are shared,
 /// logged and stored in histories, and the token is all that is needed to use the ticket.
 const TICKET: &str = "daegi-ticket";
@@ -58,7 +61,10 @@ pub(crate) async fn page(
     };
     let state = match (state, refused) {
         (state, Some(INVALID_CODE)) => state,
-        (PageState::Outside, Some(CHALLENGE_REQUIRED)) => PageState::NeedsScripts,
+        (PageState::Outside | PageState::NeedsScripts, Some(CHALLENGE_REQUIRED)) => {
+            PageState::NeedsScripts
+        }
+        (PageState::NeedsScripts, Some(code)) => PageState::Refused(headline(code)),
         (PageState::Outside, Some(code)) => PageState::Refused(headline(code)),
         (state, _) => state,
     };
@@ -67,6 +73,8 @@ pub(crate) async fn page(
         PageState::Trouble => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::OK,
     };
+    let has_widget = |summary: &&ItemSummary| summary.challenge == ChallengePolicy::Widget;
+    let widget = summary.as_ref().filter(has_widget).and_then(|_| service.widget.page_sources());
     let plain = Branding::default();
     let language = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
     let page = Page {
@@ -79,10 +87,15 @@ pub(crate) async fn page(
         look: summary.as_ref().map_or(&plain, |summary| &summary.look),
         revision: summary.as_ref().map_or("", |summary| summary.page.revision.as_str()),
         has_lanes: summary.as_ref().is_some_and(|summary| summary.has_lanes),
+        has_widget: widget.is_some(),
         code,
         state,
     };
     let mut response = (status, page_headers(), page.render()).into_response();
+    let policy = widget.map(|sources| HeaderValue::try_from(policy_with_widget(&sources)));
+    if let Some(Ok(policy)) = policy {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3"));
     }
@@ -111,6 +124,7 @@ async fn find(
         (_, LineState::Disabled) => PageState::Closed,
         (_, LineState::Scheduled) => PageState::Scheduled,
         (_, LineState::Closed) => PageState::LineClosed,
+        _ if summary.challenge != ChallengePolicy::Off => PageState::NeedsScripts,
         _ => PageState::Outside,
     };
     (Some(summary), state)
@@ -122,6 +136,7 @@ pub(crate) async fn join(
     State(service): State<Arc<TicketService>>,
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
+    ClientAddress(client): ClientAddress,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response> {
@@ -133,7 +148,7 @@ pub(crate) async fn join(
         None => new_user()?,
     };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let request = JoinRequest { user, token, code: code.as_deref(), solution: None };
+    let request = JoinRequest { user, token, code: code.as_deref(), solution: None, client };
     let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),
@@ -219,6 +234,13 @@ fn page_headers() -> [(HeaderName, &'static str); 6] {
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (VARY, "Accept-Language, Cookie"),
     ]
+}
+
+/// Returns the policy of a page that also loads the widget of a third party.
+fn policy_with_widget(sources: &str) -> String {
+    let permit = |policy: String, own: &str| policy.replace(own, &format!("{own} {sources}"));
+    let policy = CONTENT_SECURITY_POLICY_VALUE.to_owned();
+    format!("{}; frame-src {sources};", OWN_SOURCES.into_iter().fold(policy, permit))
 }
 
 /// Returns the unverified token of the cookie.

@@ -1,5 +1,6 @@
 //! Joins, leaves and completions.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use daegi_domain::{ChallengePolicy, EndReason, ItemId, PassError, Ticket, TokenError, UserId};
@@ -23,6 +24,8 @@ pub(crate) struct JoinRequest<'a> {
     pub(crate) code: Option<&'a str>,
     /// The solution of a challenge.
     pub(crate) solution: Option<&'a str>,
+    /// The address of the client; `None` for a request without a connection.
+    pub(crate) client: Option<IpAddr>,
 }
 
 impl TicketService {
@@ -35,7 +38,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution } = request;
+        let JoinRequest { user, token, code, solution, client } = request;
         if !item.is_reserved()
             && let Err(limited) = self.rate_limits.check_user_join(item, &user)
         {
@@ -50,7 +53,7 @@ impl TicketService {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
             proof = JoinProof::Token;
         }
-        let joined = self.issue_ticket(item, user, (code, proof), begun).await;
+        let joined = self.issue_ticket(item, user, (code, proof, client), begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -61,19 +64,21 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
-        (code, proof): (Option<&str>, JoinProof<'_>),
+        (code, mut proof, client): (Option<&str>, JoinProof<'_>, Option<IpAddr>),
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
-        if cached.line.item.policy.challenge != ChallengePolicy::Off {
-            self.require_proof(item, &user, proof)?;
-        }
+        let policy = cached.line.item.policy.challenge;
         let mut invitation = None;
         if let Some(code) = code {
             let (lanes, now) = (&cached.line.item.policy.lanes, self.clock.now_ms());
             let (lane, verified) = self.ticket_keys.verify_invitation(item, lanes, code, now)?;
             invitation = Some(verified);
+            proof = JoinProof::Invitation;
             (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
+        }
+        if policy != ChallengePolicy::Off {
+            self.require_proof(policy, (item, &user), proof, client).await?;
         }
         let join = LaneJoin { user, invitation };
         match self.join_replacing_expired(&line, item, &join).await? {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use daegi_domain::lane::share::LaneShare;
 use daegi_domain::{
-    Branding, EndReason, Eta, Item, ItemId, ItemName, Lane, LaneName, LanePolicy, LineState,
-    Millis, Policy, Status, Ticket, UserId, lane, rate, rfc3339, round_published_at,
+    Branding, ChallengePolicy, EndReason, Eta, Item, ItemId, ItemName, Lane, LaneName, LanePolicy,
+    LineState, Millis, Policy, Status, Ticket, UserId, lane, rate, rfc3339, round_published_at,
 };
 use daegi_store::{LiveState, TicketState};
 use tokio::time::{Instant, sleep_until};
@@ -59,6 +59,7 @@ pub(crate) struct ItemSummary {
     pub(crate) state: LineState,
     pub(crate) page: Arc<wire::PageTexts>,
     pub(crate) has_lanes: bool,
+    pub(crate) challenge: ChallengePolicy,
 }
 
 impl TicketView {
@@ -306,6 +307,7 @@ impl TicketService {
             state: cached.state,
             page: Arc::clone(&cached.page),
             has_lanes: !item.policy.lanes.is_empty(),
+            challenge: item.policy.challenge,
         })
     }
 

@@ -60,7 +60,11 @@ pub(super) fn refresh(state: &PageState, code: CodeForm) -> Option<String> {
 }
 
 impl<'a> Still<'a> {
-    pub(super) fn new(state: &'a PageState, name: &'a str, messages: &'static Messages) -> Self {
+    pub(super) fn new(
+        state: &'a PageState,
+        (name, has_lanes): (&'a str, bool),
+        messages: &'static Messages,
+    ) -> Self {
         let texts = |head: &str, text: &str| Self::texts(messages, head, text);
         match state {
             PageState::Outside => {
@@ -80,6 +84,10 @@ impl<'a> Still<'a> {
                 Self { line_state: "CLOSED", ..texts("closedOutsideHead", "closedOutside") }
             }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
+            // With an invitation code, a user joins without a challenge.
+            PageState::NeedsScripts if has_lanes => {
+                texts("scriptsHead", "scriptsCode").with_join(messages.get("join"))
+            }
             PageState::NeedsScripts => texts("scriptsHead", "scriptsText"),
             PageState::Missing => texts("missingHead", "missingText"),
             PageState::Trouble => texts("troubleHead", "troubleText"),

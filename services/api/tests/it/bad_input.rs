@@ -73,14 +73,14 @@ async fn a_body_is_refused_where_a_call_needs_none_and_above_what_it_needs() {
     let padded = |length: usize| format!("{:length$}", r#"{"userId":"kim"}"#);
     let verify = "/internal/v1/item/concert/entry/verify";
     for (method, uri, body) in [
-        (Method::POST, line("concert"), padded(1025)),
+        (Method::POST, line("concert"), padded(4097)),
         (Method::GET, uri.clone(), padded(16)),
         (Method::DELETE, uri, padded(16)),
     ] {
         let refused = harness.call(request(method, &uri, &[JSON], &body)).await;
         refused.assert_problem(413, "PAYLOAD_TOO_LARGE");
     }
-    let fits = request(Method::POST, &line("concert"), &[JSON], &padded(1024));
+    let fits = request(Method::POST, &line("concert"), &[JSON], &padded(4096));
     assert_eq!(harness.call(fits).await.status, 200);
     harness.post(verify, &padded(4097)).await.assert_problem(413, "PAYLOAD_TOO_LARGE");
     harness.end().await;

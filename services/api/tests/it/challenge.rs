@@ -1,16 +1,22 @@
 //! Challenges at the join: who is challenged, and which solutions are accepted.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
+use daegi_api::ApiLimits;
 use daegi_domain::challenge::solve;
 use daegi_domain::{
-    Challenge, ChallengePolicy, Invitation, LaneName, LanePolicy, Policy, UserId, lane,
+    Challenge, ChallengePolicy, Invitation, LaneName, LanePolicy, Policy, TicketKeys, UserId, lane,
 };
+use daegi_runtime::config::Rates;
+use daegi_runtime::http::Peer;
+use daegi_runtime::rate_limit::Rate;
 use serde_json::json;
 
 use crate::harness::{Harness, NOW, TestResponse, id, line, request};
 
+const CAMPUS: &str = "203.0.113.9";
 const EXPIRY: Duration = Duration::from_millis(Challenge::LIFETIME_MS + 1);
 
 /// An api with items whose lines challenge new users, and the lane of members.
@@ -94,11 +100,17 @@ async fn wrong_foreign_and_expired_solutions_are_refused_without_a_store_call() 
             harness.keys.verify_solution(&id("concert"), &user, it, NOW).is_err()
         })
         .unwrap();
+    // A challenge that no pod has issued, for a time that a program chose.
+    let kim = UserId::parse("kim").unwrap();
+    let own = Challenge { issued_at: NOW + 60_000, difficulty: 1 };
+    let own = TicketKeys::generate().challenge(&id("concert"), &kim, own);
+    let precomputed = solve(&own, 1).unwrap();
     let before = harness.store.total_calls();
     let foreign = "is not of this item and user";
     for (user, solution, detail) in [
         ("lee", &*of_kim, foreign),
         ("kim", &of_play, foreign),
+        ("kim", &precomputed, foreign),
         ("kim", "", foreign),
         ("kim", text, foreign),
         ("kim", &wrong, "the nonce does not solve"),
@@ -138,19 +150,99 @@ async fn a_user_with_a_token_of_this_item_is_not_challenged_again() {
     harness.end().await;
 }
 
+/// The way for users whose browser runs no scripts.
 #[tokio::test(start_paused = true)]
-async fn an_invitation_code_works_with_a_solution_and_does_not_replace_it() {
+async fn a_valid_invitation_code_replaces_a_solution() {
     let harness = with_challenge(&["concert"]).await;
     let (lanes, name) = ([members()], members().name);
     let invitation = Invitation { id: 1, uses: 1, expires_at: NOW + 3_600_000 };
     let lane = lane::find(&lanes, &name).unwrap();
     let code = harness.keys.invitation_code(&id("concert"), (lane, &name), &invitation);
+    let before = harness.store.total_calls();
+    let other = harness.keys.invitation_code(&id("play"), (lane, &name), &invitation);
+    for invalid in ["AB12", &other] {
+        let headers = [("user-id", "kim"), ("daegi-code", invalid)];
+        let refused = send(&harness, "concert", &headers, "").await;
+        refused.assert_problem(403, "INVALID_CODE");
+    }
+    assert!(harness.store.total_calls() <= before + 1, "one load of the line, no join");
     let headers = [("user-id", "kim"), ("daegi-code", &*code)];
-    let (text, difficulty) = challenge(&send(&harness, "concert", &headers, "").await);
-    let solution = solve(&text, difficulty).unwrap();
-    let headers = [headers[0], headers[1], ("daegi-challenge", &*solution)];
     let joined = send(&harness, "concert", &headers, "").await;
     assert_eq!(joined.json()["lane"], "members", "{}", joined.text);
+    let headers = [("user-id", "lee"), ("daegi-code", &*code)];
+    send(&harness, "concert", &headers, "").await.assert_problem(403, "INVALID_CODE");
+    challenge(&harness.join("concert", "lee").await);
+    harness.end().await;
+}
+
+/// Sends a join from an address.
+async fn join_from(harness: &Harness, address: &str, user: &str, solution: &str) -> TestResponse {
+    let headers = [("user-id", user), ("daegi-challenge", solution)];
+    let headers = if solution.is_empty() { &headers[..1] } else { &headers[..] };
+    let mut request = request(Method::POST, &line("concert"), headers, "");
+    request.extensions_mut().insert(Peer(SocketAddr::new(address.parse().unwrap(), 4711)));
+    harness.call(request).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_challenges_of_a_busy_source_get_harder_up_to_a_bound_and_easier_again() {
+    let change = |limits: &mut ApiLimits| limits.challenge_share = 10;
+    let harness = Harness::with_challenges("plain", change, Rates::default(), None).await;
+    let policy = Policy { challenge: ChallengePolicy::Pow, ..Policy::default() };
+    harness.put("concert", 1000, true, Some(policy)).await;
+    let mut difficulties = Vec::new();
+    for user in 0..100 {
+        let refused = join_from(&harness, CAMPUS, &format!("u{user}"), "").await;
+        difficulties.push(challenge(&refused).1);
+    }
+    let bits = |bits| difficulties.iter().filter(|difficulty| **difficulty == bits).count();
+    assert!(difficulties.is_sorted());
+    assert_eq!([8, 9, 10, 11].map(bits), [10, 10, 20, 60]);
+    let other = join_from(&harness, "203.0.113.10", "kim", "").await;
+    assert_eq!(challenge(&other).1, 8, "another source");
+
+    // The signed difficulty applies, so that an easier challenge stays valid.
+    let (text, _) = challenge(&join_from(&harness, "203.0.113.10", "lee", "").await);
+    let joined = join_from(&harness, CAMPUS, "lee", &solve(&text, 8).unwrap()).await;
+    assert_eq!(joined.status, StatusCode::CREATED, "{}", joined.text);
+    tokio::time::advance(Duration::from_secs(600)).await;
+    assert_eq!(challenge(&join_from(&harness, CAMPUS, "kim", "").await).1, 8);
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_over_its_limit_is_challenged_first_and_refused_last() {
+    let rates = Rates { source_joins: Rate::parse("1:10").unwrap(), ..Rates::default() };
+    let harness = Harness::with_challenges("plain", |_| (), rates, None).await;
+    let policy = Policy { challenge: ChallengePolicy::Pow, ..Policy::default() };
+    harness.put("concert", 1000, true, Some(policy)).await;
+    let mut difficulties = Vec::new();
+    for user in 0..89 {
+        let refused = join_from(&harness, CAMPUS, &format!("u{user}"), "").await;
+        difficulties.push(challenge(&refused).1);
+    }
+    assert!(difficulties[..9].iter().all(|bits| *bits == 8), "{difficulties:?}");
+    assert!(difficulties[10..].iter().all(|bits| *bits == 11), "{difficulties:?}");
+    let (text, bits) = challenge(&join_from(&harness, CAMPUS, "kim", "").await);
+    let before = harness.store.total_calls();
+    let refused = join_from(&harness, CAMPUS, "kim", &solve(&text, bits).unwrap()).await;
+    refused.assert_problem(429, "RATE_LIMITED");
+    assert_eq!(harness.store.total_calls(), before);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let joined = join_from(&harness, CAMPUS, "kim", &solve(&text, bits).unwrap()).await;
+    assert_eq!(joined.status, StatusCode::CREATED, "{}", joined.text);
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_without_challenges_refuses_a_source_over_its_limit() {
+    let rates = Rates { source_joins: Rate::parse("1:2").unwrap(), ..Rates::default() };
+    let harness = Harness::with_challenges("concert", |_| (), rates, None).await;
+    let mut statuses = Vec::new();
+    for user in ["a", "b", "c"] {
+        statuses.push(join_from(&harness, CAMPUS, user, "").await.status.as_u16());
+    }
+    assert_eq!(statuses, [201, 201, 429]);
     harness.end().await;
 }
 

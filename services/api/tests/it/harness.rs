@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
 use daegi_api::{ApiDeps, ApiLimits};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
-use daegi_runtime::config::Rates;
+use daegi_runtime::config::{Rates, WidgetConfig};
 use daegi_runtime::http::{HttpService, TrustedProxies};
 use daegi_runtime::{Clock, Health, Shutdown, Tracer};
 use daegi_store::{AdmissionStore, ItemStore};
@@ -32,6 +32,8 @@ const LIMITS: ApiLimits = ApiLimits {
     long_polls: 1000,
     held_per_ticket: 1000,
     challenge_bits: 8,
+    challenge_share: 100,
+    challenge_extra_bits: 3,
     cached_lines: MAX_CACHED_LINES,
 };
 
@@ -77,13 +79,28 @@ impl TestResponse {
 impl Harness {
     /// Starts an api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
-        Self::build(LIMITS, Rates::default(), TrustedProxies::default())
+        Self::build(LIMITS, Rates::default(), TrustedProxies::default(), None)
+    }
+
+    /// Starts a warm api with one open item, these limits and rates, and this widget.
+    pub(crate) async fn with_challenges(
+        item: &str,
+        change: impl FnOnce(&mut ApiLimits),
+        rates: Rates,
+        widget: Option<WidgetConfig>,
+    ) -> Self {
+        let mut limits = LIMITS;
+        change(&mut limits);
+        let harness = Self::build(limits, rates, TrustedProxies::default(), widget);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
     }
 
     /// Starts a warm api with one open item and this limit of connections per ticket.
     pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
         let limits = ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS };
-        let harness = Self::build(limits, Rates::default(), TrustedProxies::default());
+        let harness = Self::build(limits, Rates::default(), TrustedProxies::default(), None);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
@@ -96,13 +113,18 @@ impl Harness {
 
     /// The same behind proxies.
     pub(crate) async fn behind_proxies(item: &str, rates: Rates, proxies: TrustedProxies) -> Self {
-        let harness = Self::build(LIMITS, rates, proxies);
+        let harness = Self::build(LIMITS, rates, proxies, None);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
     }
 
-    fn build(limits: ApiLimits, rates: Rates, trusted_proxies: TrustedProxies) -> Self {
+    fn build(
+        limits: ApiLimits,
+        rates: Rates,
+        trusted_proxies: TrustedProxies,
+        widget: Option<WidgetConfig>,
+    ) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
@@ -116,6 +138,7 @@ impl Harness {
             limits,
             trusted_proxies,
             rates,
+            widget,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

@@ -28,3 +28,4 @@ mod streams;
 mod tokens;
 mod waiting_page;
 mod warmup;
+mod widget;

@@ -1,16 +1,19 @@
 //! Limits per source, user and ticket.
 
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
 use daegi_runtime::config::Rates;
 use daegi_runtime::http::{ForwardedHeader, Limits, Peer, TrustedProxies, serve};
 use daegi_runtime::rate_limit::Rate;
+use daegi_testkit::{ChildProcess, eventually, free_port};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::harness::{Harness, TestResponse, line, request, ticket};
+use crate::harness::{Harness, TEST_TIMEOUT, TestResponse, line, request, ticket};
 
 const CAMPUS: &str = "203.0.113.9";
 
@@ -102,6 +105,63 @@ async fn one_user_and_one_ticket_are_limited_wherever_they_come_from() {
     assert_eq!(polls, [200, 200, 429]);
     assert_eq!(harness.poll("concert", &other).await.status, 200);
     harness.end().await;
+}
+
+/// HAProxy, a real proxy, names its clients in both versions of the PROXY protocol.
+#[tokio::test]
+async fn a_client_that_a_proxy_names_in_the_proxy_protocol_is_a_source_of_its_own() {
+    let Some(haproxy) = daegi_testkit::tool_or_skip("haproxy") else { return };
+    let rates = Rates { source_joins: rate("1:1"), ..Rates::default() };
+    let harness = Harness::with_rates("concert", rates).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let networks = TrustedProxies::parse_networks("127.0.0.1").unwrap();
+    let proxies = Arc::new(TrustedProxies::new(networks, ForwardedHeader::XForwardedFor));
+    let limits = Limits { proxies: Some(proxies), ..Limits::default() };
+    let serving = serve(listener, harness.public.clone(), limits, harness.shutdown.clone());
+    harness.shutdown.tracker().spawn(serving);
+
+    let versions = [("send-proxy", free_port()), ("send-proxy-v2", free_port())];
+    let frontends = versions.map(|(version, port)| {
+        format!("listen {version}\n bind 127.0.0.1:{port}\n server api {address} {version}\n")
+    });
+    let timeouts = "timeout connect 5s\n timeout client 5s\n timeout server 5s";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        format!("defaults\n mode tcp\n {timeouts}\n{}", frontends.concat()),
+    )
+    .unwrap();
+    let mut command = Command::new(haproxy);
+    command.arg("-db").arg("-f").arg(file.path()).stderr(Stdio::null());
+    let _child = ChildProcess::from(command.spawn().unwrap());
+    for (version, port) in versions {
+        // Addresses of loopback, others for each version. All requests of a client are in one write, so that they meet
+        // the same moment.
+        let [busy, other] = [1, 2].map(|host| format!("127.0.{}.{host}", version.len()));
+        for (client, joins, is_limited) in [(busy, 20, true), (other, 1, false)] {
+            let joined = || join_through(&client, port, joins);
+            let replies = eventually(TEST_TIMEOUT, "the proxy accepts connections", joined).await;
+            assert!(replies.starts_with("HTTP/1.1 20"), "{version}: {replies}");
+            assert_eq!(replies.contains("HTTP/1.1 429"), is_limited, "{version}: {replies}");
+        }
+    }
+    harness.end().await;
+}
+
+/// Joins some times from a local address. Returns `None` if the proxy does not accept the connection.
+async fn join_through(client: &str, port: u16, joins: usize) -> Option<String> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(client.parse().unwrap(), 0)).unwrap();
+    let mut connection = socket.connect(([127, 0, 0, 1], port).into()).await.ok()?;
+    let line = line("concert");
+    let head = format!("POST {line} HTTP/1.1\r\nhost: localhost\r\nuser-id: kim\r\n");
+    let last = format!("{head}content-length: 0\r\nconnection: close\r\n\r\n");
+    let requests = format!("{head}content-length: 0\r\n\r\n").repeat(joins - 1) + &last;
+    connection.write_all(requests.as_bytes()).await.ok()?;
+    let mut reply = String::new();
+    connection.read_to_string(&mut reply).await.ok()?;
+    Some(reply)
 }
 
 /// The address of a real connection counts. All requests are in one write, so that they meet the same moment.

@@ -47,6 +47,7 @@ impl Fleet {
             clock: clock.clone(),
             limits: daegi_api::ApiLimits::default(),
             trusted_proxies: Default::default(),
+            widget: None,
             rates: Default::default(),
             tracer: Tracer::default(),
             health: health.component("api"),

@@ -145,6 +145,7 @@ impl Pod {
             tracer,
             health,
             trusted_proxies: Default::default(),
+            widget: None,
             rates: Default::default(),
         };
         let api = daegi_api::start(deps, &shutdown);

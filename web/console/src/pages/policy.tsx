@@ -7,7 +7,7 @@ import { useDraft } from "../components/draft.js";
 import { type Key, t, tEnum } from "../i18n.js";
 
 const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
-const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"], challenge: ["off", "pow"] } as const;
+const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"], challenge: ["off", "pow", "widget"] } as const;
 
 /** What is typed is kept until it is saved; everything else shows what is true. */
 export function PolicyForm({ item, save }: { item: Item; save: (changes: Partial<Policy>) => Promise<boolean> }) {

@@ -332,10 +332,10 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                     missed_keep_seconds: [0, 40, 300][keep],
                     on_rejoin: if requeue { OnRejoin::Requeue } else { OnRejoin::Keep },
                     guard: if requeue == auto { Guard::Offline } else { Guard::Online },
-                    challenge: if up_to_stock {
-                        ChallengePolicy::Pow
-                    } else {
-                        ChallengePolicy::Off
+                    challenge: match (up_to_stock, requeue) {
+                        (true, true) => ChallengePolicy::Widget,
+                        (true, false) => ChallengePolicy::Pow,
+                        (false, _) => ChallengePolicy::Off,
                     },
                     entry_url: None,
                     opening: None,
