@@ -16,6 +16,8 @@ export interface RoomOptions {
   fetch?: typeof fetch;
   /** Solves challenges, for example in a worker. Default: this thread, in slices of some milliseconds. */
   solve?: SolveChallenge;
+  /** Revision of the waiting page, which it sends with its joins. Other clients leave it out. */
+  page?: string;
 }
 
 export interface JoinOptions {
@@ -50,12 +52,14 @@ export class WaitingRoom {
   readonly #page: string;
   readonly #fetch: typeof fetch;
   readonly #solve: SolveChallenge;
+  readonly #joinHeaders: Record<string, string>;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch, solve }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, page }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
+    this.#joinHeaders = page ? { "daegi-page": page } : {};
     this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
@@ -70,7 +74,7 @@ export class WaitingRoom {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
       const hasBody = Object.keys(body).length > 0;
-      const options = { method: "POST", headers: { "user-id": userId }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      const options = { method: "POST", headers: { "user-id": userId, ...this.#joinHeaders }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
       } catch (error) {

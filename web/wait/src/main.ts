@@ -21,6 +21,7 @@ let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
   itemId: item,
+  page: revision,
   solve(challenge, signal) {
     showChecking();
     return solveInWorker(challenge, signal);

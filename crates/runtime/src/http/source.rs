@@ -85,6 +85,12 @@ impl TrustedProxies {
     /// not itself a trusted proxy. What stands before it in the header may be invented by the client.
     #[must_use]
     pub fn source(&self, peer: IpAddr, headers: &HeaderMap) -> Source {
+        Source::new(self.client(peer, headers))
+    }
+
+    /// Returns the address of [`TrustedProxies::source`], with all bits of an IPv6 address.
+    #[must_use]
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
         if !self.networks.is_empty() {
             let mut hops = self.hops(headers).into_iter().rev();
@@ -94,7 +100,7 @@ impl TrustedProxies {
                 client = hop.to_canonical();
             }
         }
-        Source::new(client)
+        client
     }
 
     fn is_trusted(&self, address: IpAddr) -> bool {

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 pub(super) enum JoinProof<'a> {
     /// The valid token of an earlier ticket of this user at this item. Its first join was challenged.
     Token,
+    /// None, because an allow rule exempts the join.
+    Exempt,
     /// The solution of a challenge, if the client sent one.
     Solution(Option<&'a str>),
 }
@@ -36,7 +38,7 @@ impl TicketService {
         proof: JoinProof<'_>,
     ) -> Result<()> {
         let refused = match proof {
-            JoinProof::Token => return Ok(()),
+            JoinProof::Token | JoinProof::Exempt => return Ok(()),
             JoinProof::Solution(None) => None,
             JoinProof::Solution(Some(solution)) => {
                 let now = self.clock.now_ms();
