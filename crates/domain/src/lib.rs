@@ -12,6 +12,8 @@
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
 //! | [`challenge`] | challenges at the join: proofs of work |
+//! | [`access`] | block and allow lists |
+//! | [`signals`] | signals that a ticket belongs to a program |
 //! | [`control`] | the settings of an item as Kafka keeps them |
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
@@ -27,6 +29,7 @@
 //! | [`trace`] | trace and span ids of tickets |
 //! | [`heartbeat`] | heartbeats of processes |
 
+pub mod access;
 pub mod branding;
 pub mod challenge;
 pub mod control;
@@ -48,11 +51,16 @@ pub mod policy;
 pub mod rate;
 pub mod reclaimed;
 mod settings;
+pub mod signals;
 pub mod ticket;
 pub mod token;
 pub mod topic;
 pub mod trace;
 
+pub use access::{
+    AccessError, AccessEvent, AccessEventKind, AccessKind, AccessList, AccessRecord, AccessRule,
+    AccessSubject, Decision, NewAccessRule, Requester, RuleId, RuleOrigin, RuleText,
+};
 pub use branding::{Branding, BrandingError, Colour};
 pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use control::{ItemControl, LineControl, SealedReveal};
@@ -83,6 +91,7 @@ pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};
 pub use reclaimed::Reclaimed;
 pub use settings::Settings;
+pub use signals::{Signal, SignalCounts, Signals};
 pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{DuplicateTopicName, Topic, TopicName, TopicNameError, Topics};

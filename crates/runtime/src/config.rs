@@ -124,6 +124,8 @@ pub struct Config {
     pub trace_ratio: SampleRatio,
     /// The relays from which rounds of the beacon are fetched; empty if none is.
     pub drand_urls: RelayUrls,
+    /// A file of rules that block or allow requests.
+    pub blocklist: Option<PathBuf>,
     /// A file of items that are created if absent.
     pub seed_items: Option<PathBuf>,
     /// Whether to probe the running process and exit.
@@ -279,6 +281,7 @@ impl Config {
             otlp_endpoint: options.otlp_endpoint,
             trace_ratio: options.trace_ratio,
             drand_urls: options.drand_urls.unwrap_or_default(),
+            blocklist: options.blocklist,
             seed_items: options.seed_items,
             healthcheck: options.healthcheck,
             demo,

@@ -39,6 +39,9 @@ pub struct Problem {
     /// With `CHALLENGE_REQUIRED`: what the client solves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<Box<PresentedChallenge>>,
+    /// With `BLOCKED`: why, and what the user can do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Box<BlockedNotice>>,
     /// Seconds after which the client can retry; also sent as `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<u32>,
@@ -52,6 +55,20 @@ pub struct PlannedOpening {
     pub opens_at: Option<String>,
     /// When joins are accepted.
     pub lobby_at: Option<String>,
+}
+
+/// Why a user is blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockedNotice {
+    /// The reason that the operator gives to users.
+    pub reason: String,
+    /// The id of the rule, which a user quotes in a complaint.
+    pub rule: String,
+    /// When the rule ends, RFC 3339; null for never.
+    pub until: Option<String>,
+    /// Where the user can complain; null if the operator has not set it.
+    pub contact_url: Option<String>,
 }
 
 /// A challenge that a client solves to join.
@@ -102,6 +119,7 @@ impl Problem {
             detail: detail.into(),
             opening: None,
             challenge: None,
+            blocked: None,
             retry_after: code.is_worth_retrying().then_some(1),
         }
     }

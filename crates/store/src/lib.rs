@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`] |
+//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`], [`AccessStore`], [`SignalStore`] |
 //! | `types` | arguments and results, by role |
 //! | [`limits`] | limits and retention times |
 //! | `lease`, `lock` | leader election: [`Lease`] over a [`LockBackend`] |
@@ -40,8 +40,9 @@ pub use error::{Error, Result};
 pub use lease::Lease;
 pub use limits::{
     CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
-    LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_AUDIT_ENTRIES,
-    MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
+    LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_ACCESS_EVENTS, MAX_ACCESS_RULES,
+    MAX_AGENT_RULES, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_SCORED_TICKETS,
+    MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, SIGNAL_RETENTION_MS, WAITING_END_RETENTION_MS,
 };
 pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
@@ -50,14 +51,14 @@ pub use redis::RedisStore;
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{
-    AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore, ReplayStore,
-    SharedStore, Store, TicketStore,
+    AccessStore, AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore,
+    ReplayStore, SharedStore, SignalStore, Store, TicketStore,
 };
 pub use types::{
-    Admission, BeaconOutcome, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
-    ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts,
-    LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
-    ReplayState, Sweep, TicketState,
+    AccessChange, AccessLog, AccessOutcome, AccessRules, Admission, BeaconOutcome, ChangeCursor,
+    EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord, ItemUpdateOutcome, JoinOutcome,
+    JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts, LineSnapshot, LineTotals, LiveState,
+    MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome, ReplayState, Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

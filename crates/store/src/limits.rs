@@ -26,6 +26,21 @@ pub(crate) const HELD_MS: Millis = 10_000;
 /// Entries that the audit log keeps.
 pub const MAX_AUDIT_ENTRIES: u32 = 1_000;
 
+/// Rules that the block and allow list has at most.
+pub const MAX_ACCESS_RULES: u32 = 10_000;
+
+/// Rules of the list that match user agents at most, because each request is compared with all of their texts.
+pub const MAX_AGENT_RULES: u32 = 1_000;
+
+/// Events that each log of the list keeps.
+pub const MAX_ACCESS_EVENTS: u32 = 10_000;
+
+/// Tickets of an item whose signals are stored: about 3 MB.
+pub const MAX_SCORED_TICKETS: u32 = 50_000;
+
+/// How long the signals of an item are kept after the last one: 24 h, the age of a ticket.
+pub const SIGNAL_RETENTION_MS: Millis = 24 * 3_600_000;
+
 /// How long a process counts as running after its last heartbeat: 10 s.
 pub const HEARTBEAT_RETENTION_MS: Millis = 10_000;
 

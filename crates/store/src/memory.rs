@@ -7,9 +7,11 @@
 //! | `memory/line.rs` | the data of the line of one lane, and the operations that rules are made of |
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
+//! | `memory/access.rs`, `memory/signals.rs` | the block and allow list; signals of tickets |
 //! | `memory/{tickets,admission,opening,control}.rs` | the roles whose methods are rules |
 //! | `memory/rules/` | one file per Lua script, with the same name |
 
+mod access;
 mod admin;
 mod admission;
 mod control;
@@ -22,6 +24,7 @@ mod opening;
 mod outbox;
 mod queues;
 mod rules;
+mod signals;
 mod state;
 mod tickets;
 

@@ -6,6 +6,7 @@
 //! A signature stands in the trait, in both stores and in the testkit's `InterceptedStore`: Rust has no
 //! way to implement a method without repeating it.
 
+mod access;
 mod admin;
 mod admission;
 mod control;
@@ -13,6 +14,7 @@ mod item;
 mod opening;
 mod outbox;
 mod replay;
+mod signals;
 mod ticket;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use async_trait::async_trait;
 use daegi_domain::ItemId;
 use futures_util::future::try_join_all;
 
+pub use self::access::AccessStore;
 pub use self::admin::AdminStore;
 pub use self::admission::AdmissionStore;
 pub use self::control::ControlStore;
@@ -28,6 +31,7 @@ pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
 pub use self::replay::ReplayStore;
+pub use self::signals::SignalStore;
 pub use self::ticket::TicketStore;
 use crate::{LockBackend, Result};
 
@@ -45,6 +49,8 @@ pub trait Store:
     + ControlStore
     + OutboxStore
     + AdminStore
+    + AccessStore
+    + SignalStore
 {
     /// Returns how many partitions the store has.
     fn partitions(&self) -> u16;

@@ -1,5 +1,6 @@
 //! Arguments and results of store calls, by role.
 
+mod access;
 mod admin;
 mod admission;
 mod item;
@@ -7,6 +8,7 @@ mod line;
 mod outbox;
 mod ticket;
 
+pub use access::{AccessChange, AccessLog, AccessOutcome, AccessRules};
 pub use admin::{HeartbeatRecord, MemoryUsage};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;

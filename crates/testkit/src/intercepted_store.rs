@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
-    CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate, Lane,
-    LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId,
+    AccessEvent, CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate,
+    Lane, LivenessPage, Millis, Number, PolicyChange, Settings, SignalCounts, Signals, Ticket,
+    UserId,
 };
 use daegi_store::{
-    AdminStore, Admission, AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome,
-    EntryProof, Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome,
-    LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep,
+    AccessChange, AccessLog, AccessOutcome, AccessRules, AccessStore, AdminStore, Admission,
+    AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome, EntryProof, Epoch,
+    Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin, LineCounts,
+    LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
+    PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, SignalStore, Store, Sweep,
     TicketState, TicketStore,
 };
 
@@ -376,6 +378,45 @@ impl<G: StoreInterceptor> AdminStore for InterceptedStore<G> {
 
     async fn heartbeats(&self, now: Millis) -> Result<Vec<HeartbeatRecord>> {
         intercept!(self.heartbeats(now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> AccessStore for InterceptedStore<G> {
+    async fn access_revision(&self) -> Result<u64> {
+        intercept!(self.access_revision())
+    }
+
+    async fn access_rules(&self) -> Result<AccessRules> {
+        intercept!(self.access_rules())
+    }
+
+    async fn change_access(&self, change: &AccessChange, now: Millis) -> Result<AccessOutcome> {
+        intercept!(self.change_access(change, now))
+    }
+
+    async fn append_access_events(&self, log: AccessLog, events: &[AccessEvent]) -> Result<()> {
+        intercept!(self.append_access_events(log, events))
+    }
+
+    async fn access_events(&self, log: AccessLog, limit: u32) -> Result<Vec<AccessEvent>> {
+        intercept!(self.access_events(log, limit))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> SignalStore for InterceptedStore<G> {
+    async fn add_signals(
+        &self,
+        id: &ItemId,
+        tickets: &[(Lane, Number, Signals)],
+        now: Millis,
+    ) -> Result<()> {
+        intercept!(self.add_signals(id, tickets, now))
+    }
+
+    async fn signal_counts(&self, id: &ItemId, now: Millis) -> Result<SignalCounts> {
+        intercept!(self.signal_counts(id, now))
     }
 }
 

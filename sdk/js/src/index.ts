@@ -6,7 +6,7 @@
 
 export { WaitingRoom, type JoinOptions, type RoomOptions } from "./room.js";
 export { TicketSubscription, type Connection, type SubscriptionEvents, type SubscriptionOptions } from "./subscription.js";
-export { ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
+export { type BlockedNotice, ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
 export { type Challenge, type OnChallenge, type SolveChallenge, type Widget, solveChallenge } from "./challenge.js";
 export { checkDraw, type DrawCheck, type DrawCheckName, type DrawRecord, type DrawTicket } from "./draw.js";
 export type { Eta, LaneView, Line, LineState, OpeningOrder, PageTexts, Status, Ticket } from "./wire.js";

@@ -27,6 +27,17 @@ export interface OpeningTimes {
   lobbyAt: string | null;
 }
 
+/** Why a user is blocked: the member `blocked` of the problem `BLOCKED`. */
+export interface BlockedNotice {
+  reason: string;
+  /** The id of the rule, to quote in a complaint. */
+  rule: string;
+  /** When the rule ends, RFC 3339; `null` for never. */
+  until: string | null;
+  /** Where to complain; `null` if the operator has not set it. */
+  contactUrl: string | null;
+}
+
 const NO_TIMES: OpeningTimes = { opensAt: null, lobbyAt: null };
 
 /** A request that the waiting room refused. */
@@ -42,6 +53,8 @@ export class ProblemError extends Error {
     readonly opening: OpeningTimes = NO_TIMES,
     /** What to solve before the next join, for `CHALLENGE_REQUIRED`. */
     readonly challenge: Challenge | null = null,
+    /** Why the user is blocked, for `BLOCKED`. */
+    readonly blocked: BlockedNotice | null = null,
   ) {
     super(detail);
   }
@@ -65,9 +78,9 @@ export class ProblemError extends Error {
 /** Reads the problem of a response. A proxy may have sent anything else. */
 export async function problemFromResponse(response: Response): Promise<ProblemError> {
   const body: unknown = await response.json().catch(() => null);
-  const { code, detail, opening, challenge } = fieldsOf(body);
+  const { code, detail, opening, challenge, blocked } = fieldsOf(body);
   const retryAfterMs = retryAfter(response.headers);
-  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfterMs, opening, challenge);
+  return new ProblemError(code ?? "UNAVAILABLE", response.status, detail ?? response.statusText, retryAfterMs, opening, challenge, blocked);
 }
 
 /** Reads the problem in the final event of a stream. Without a status it counts as transient. */
@@ -78,8 +91,8 @@ export function problemFromEvent(json: string): ProblemError {
   } catch {
     // Not JSON: the stream ended for an unknown reason.
   }
-  const { code, detail, status } = fieldsOf(body);
-  return new ProblemError(code ?? "UNAVAILABLE", status ?? 503, detail ?? "");
+  const { code, detail, status, blocked } = fieldsOf(body);
+  return new ProblemError(code ?? "UNAVAILABLE", status ?? 503, detail ?? "", null, NO_TIMES, null, blocked);
 }
 
 interface Fields {
@@ -88,6 +101,7 @@ interface Fields {
   status?: number;
   opening: OpeningTimes;
   challenge: Challenge | null;
+  blocked: BlockedNotice | null;
 }
 
 function fieldsOf(body: unknown): Fields {
@@ -96,6 +110,7 @@ function fieldsOf(body: unknown): Fields {
   return {
     opening: { opensAt: typeof opensAt === "string" ? opensAt : null, lobbyAt: typeof lobbyAt === "string" ? lobbyAt : null },
     challenge: challengeOf(membersOf(problem.challenge)),
+    blocked: blockedOf(membersOf(problem.blocked)),
     ...(typeof code === "string" && { code }),
     ...(typeof detail === "string" && { detail }),
     ...(typeof status === "number" && { status }),
@@ -114,6 +129,12 @@ function challengeOf({ kind, challenge, difficulty, widget }: Record<string, unk
 function widgetOf({ provider, siteKey, script }: Record<string, unknown>): { widget?: Widget } {
   const isComplete = typeof provider === "string" && typeof siteKey === "string" && typeof script === "string";
   return isComplete ? { widget: { provider, siteKey, script } } : {};
+}
+
+function blockedOf({ reason, rule, until, contactUrl }: Record<string, unknown>): BlockedNotice | null {
+  if (typeof reason !== "string" || typeof rule !== "string") return null;
+  const text = (value: unknown) => (typeof value === "string" ? value : null);
+  return { reason, rule, until: text(until), contactUrl: text(contactUrl) };
 }
 
 function retryAfter(headers: Headers): number | null {

@@ -18,6 +18,8 @@ export interface RoomOptions {
   solve?: SolveChallenge;
   /** Returns the user's response to a challenge that is no proof of work, such as a widget. Without it such a challenge is an error. */
   onChallenge?: OnChallenge;
+  /** Revision of the waiting page, which it sends with its joins. Other clients leave it out. */
+  page?: string;
 }
 
 export interface JoinOptions {
@@ -53,12 +55,14 @@ export class WaitingRoom {
   readonly #fetch: typeof fetch;
   readonly #solve: SolveChallenge;
   readonly #onChallenge: OnChallenge | undefined;
+  readonly #joinHeaders: Record<string, string>;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, onChallenge }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, onChallenge, page }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
+    this.#joinHeaders = page ? { "daegi-page": page } : {};
     this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
     this.#onChallenge = onChallenge;
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
@@ -74,7 +78,7 @@ export class WaitingRoom {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
       const hasBody = Object.keys(body).length > 0;
-      const options = { method: "POST", headers: { "user-id": userId }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      const options = { method: "POST", headers: { "user-id": userId, ...this.#joinHeaders }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
       } catch (error) {

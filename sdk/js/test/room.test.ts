@@ -72,6 +72,16 @@ test("a join before the lobby is refused with the times of the opening", async (
   });
 });
 
+test("a blocked user gets the reason and where to complain", async (context) => {
+  const blocked = { reason: "Too many accounts.", rule: "6f1c0a52d0a94be1", until: null, contactUrl: "https://shop.example/help" };
+  const line = await room(context, (_, response) => problem(response, 403, "BLOCKED", undefined, { blocked }));
+  await assert.rejects(line.join("kim"), (error) => {
+    assert.ok(error instanceof ProblemError && !error.isTransient);
+    assert.deepEqual(error.blocked, blocked);
+    return true;
+  });
+});
+
 test("a problem without times has none", async (context) => {
   const line = await room(context, (_, response) => problem(response, 409, "NOT_OPEN_YET", 60, { opensAt: 5 }));
   await assert.rejects(line.join("kim"), (error) => error instanceof ProblemError && error.opensAt === null && error.lobbyAt === null);

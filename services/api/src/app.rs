@@ -62,9 +62,7 @@ impl Api {
         let (service, filtering) = (Arc::clone(&self.service), self.service);
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
-            .with_filter(move |head| {
-                filtering.rate_limits.refuse(head, |item| filtering.is_challenged(item))
-            })
+            .with_filter(move |head| filtering.refuse(head))
             .with_fast_path(move |head| fast_path(&service, head));
         let internal = HttpService::new(self.internal.merge(health.router()));
         Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }

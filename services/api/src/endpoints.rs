@@ -18,7 +18,6 @@ pub(crate) mod tickets;
 pub(crate) mod waiting_page;
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -30,6 +29,8 @@ use daegi_runtime::http::{PathParams, Peer, bearer};
 use daegi_runtime::spans::RequestStart;
 
 use crate::Error;
+use crate::access::Client;
+use crate::signals::JoinSignals;
 use crate::tickets::{TicketService, UnverifiedToken};
 
 /// Path segment that stands for the token in the `Authorization` header, for clients that keep
@@ -45,16 +46,20 @@ pub(crate) struct ItemPath(pub(crate) ItemId);
 /// The user of the `user-id` header, if present.
 pub(crate) struct UserHeader(pub(crate) Option<UserId>);
 
+/// The header with which the waiting page joins.
+const DAEGI_PAGE: &str = "daegi-page";
+
 /// The headers of a join, where present.
 pub(crate) struct JoinHeaders {
     /// The invitation code, from `daegi-code`.
     pub(crate) code: Option<String>,
     /// The solution of a challenge, from `daegi-challenge`.
     pub(crate) challenge: Option<String>,
+    /// Who sends the join.
+    pub(crate) client: Client,
+    /// Signs of a program.
+    pub(crate) signals: JoinSignals,
 }
-
-/// The address of the client; `None` for a request without a connection.
-pub(crate) struct ClientAddress(pub(crate) Option<IpAddr>);
 
 /// The token of the `Authorization` header, if present.
 pub(crate) struct BearerToken(pub(crate) Option<String>);
@@ -70,18 +75,6 @@ impl FromRequestParts<Arc<TicketService>> for RequestTrace {
         service: &Arc<TicketService>,
     ) -> Result<Self, Infallible> {
         Ok(Self(service.tracer.begin(&parts.headers)))
-    }
-}
-
-impl FromRequestParts<Arc<TicketService>> for ClientAddress {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        service: &Arc<TicketService>,
-    ) -> Result<Self, Infallible> {
-        let peer = parts.extensions.get::<Peer>();
-        Ok(Self(peer.map(|Peer(peer)| service.rate_limits.client(peer.ip(), &parts.headers))))
     }
 }
 
@@ -101,14 +94,17 @@ impl FromRequestParts<Arc<TicketService>> for JoinHeaders {
 
     async fn from_request_parts(
         parts: &mut Parts,
-        _: &Arc<TicketService>,
+        service: &Arc<TicketService>,
     ) -> Result<Self, Problem> {
         let text = |name: &str| match parts.headers.get(name).map(|value| value.to_str()) {
             None => Ok(None),
             Some(Ok(value)) => Ok(Some(value.to_owned())),
             Some(Err(_)) => Err(Error::invalid(format!("the {name} header is not ASCII"))),
         };
-        Ok(Self { code: text(DAEGI_CODE)?, challenge: text(DAEGI_CHALLENGE)? })
+        let (code, challenge) = (text(DAEGI_CODE)?, text(DAEGI_CHALLENGE)?);
+        let client = client(parts, service);
+        let signals = service.signals.join_signals(client.source(), &parts.headers, DAEGI_PAGE);
+        Ok(Self { code, challenge, client, signals })
     }
 }
 
@@ -150,8 +146,25 @@ impl FromRequestParts<Arc<TicketService>> for UnverifiedToken {
             ME => bearer(&parts.headers).ok_or(Error::MissingToken)?.to_owned(),
             _ => token,
         };
-        Ok(Self { item, token, user: user_header(&parts.headers)?.map(str::to_owned) })
+        let user = user_header(&parts.headers)?.map(str::to_owned);
+        Ok(Self { item, token, user, client: client(parts, service) })
     }
+}
+
+impl FromRequestParts<Arc<TicketService>> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        service: &Arc<TicketService>,
+    ) -> Result<Self, Infallible> {
+        Ok(client(parts, service))
+    }
+}
+
+fn client(parts: &Parts, service: &TicketService) -> Client {
+    let peer = parts.extensions.get::<Peer>().map(|Peer(address)| address.ip());
+    service.client(peer, &parts.headers)
 }
 
 /// Returns the `user-id` header. Rejects a repeated header, because a proxy and this pod could read

@@ -1,12 +1,13 @@
 //! Errors of requests, and their mapping to problem codes and statuses.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
 use daegi_domain::{ChallengeError, IdError, Millis, TokenError, rfc3339};
-use daegi_runtime::problem::{PlannedOpening, PresentedChallenge};
+use daegi_runtime::problem::{BlockedNotice, PlannedOpening, PresentedChallenge};
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
 use metrics::counter;
@@ -100,6 +101,12 @@ pub enum Error {
     /// The line challenges new users with a widget whose provider does not reply, or this pod has none.
     #[error("new users cannot be checked now, try again")]
     WidgetUnavailable,
+    /// A rule of the block list applies to the user, the address or the user agent.
+    #[error("access is blocked: {}", .0.reason)]
+    Blocked(Box<BlockedNotice>),
+    /// The block list cannot be used; the last one stays in force.
+    #[error("the block list cannot be used: {0}")]
+    AccessList(Arc<str>),
     /// The user left this line too often within ten minutes.
     #[error("this user left the line too often, join again in {} s", wait_ms.div_ceil(1000))]
     LeftTooOften {
@@ -163,6 +170,7 @@ impl Error {
             Self::LineFull => Code::LineFull,
             Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
             Self::ChallengeRequired { .. } => Code::ChallengeRequired,
+            Self::Blocked(_) => Code::Blocked,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,
             Self::Superseded | Self::LeftTooOften { .. } | Self::TooOften { .. } => {
@@ -173,6 +181,7 @@ impl Error {
             | Self::StoreTimeout
             | Self::NoRandomness(_)
             | Self::WidgetUnavailable
+            | Self::AccessList(_)
             | Self::Overloaded
             | Self::TooManyStreams
             | Self::ItemRemoved
@@ -183,7 +192,7 @@ impl Error {
     /// Returns the detail of the problem. Details of internal errors are only logged.
     fn detail(&self) -> Cow<'static, str> {
         match self {
-            Self::Store(_) | Self::StoreTimeout | Self::NoRandomness(_) => {
+            Self::Store(_) | Self::StoreTimeout | Self::NoRandomness(_) | Self::AccessList(_) => {
                 "the waiting room cannot answer now, try again".into()
             }
             error => error.to_string().into(),
@@ -247,6 +256,9 @@ impl From<Error> for Problem {
         }
         if let Error::ChallengeRequired { challenge, .. } = error {
             return Self { challenge: Some(challenge), ..problem };
+        }
+        if let Error::Blocked(notice) = error {
+            return Self { blocked: Some(notice), ..problem };
         }
         if let Error::NotOpenYet { opens_at, lobby_at, wait_ms } = error {
             let seconds = wait_ms.div_ceil(1000).clamp(1, MAX_OPENING_WAIT_MS / 1000);

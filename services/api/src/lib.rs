@@ -23,10 +23,13 @@
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
 //! | `warmup` | requests that the pod makes before it becomes ready |
+//! | `access` | the block and allow list |
+//! | `signals` | signals that tickets belong to programs |
 //! | `rate_limits` | how often sources, users and tickets may send requests |
 //! | `waiting_page` | the HTML of the waiting page |
 //! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
 
+mod access;
 mod app;
 mod endpoints;
 mod error;
@@ -34,6 +37,7 @@ mod lines;
 mod metrics;
 mod rate_limits;
 mod routes;
+mod signals;
 mod tickets;
 mod timeouts;
 mod waiting_page;

@@ -36,6 +36,7 @@ use self::snapshot::{Depth, LineLoader};
 use crate::error::{Error, Result};
 use crate::metrics::{LINES, Metrics};
 
+pub(crate) use self::caches::TtlCache;
 pub(crate) use self::handle::LineHandle;
 pub(crate) use self::snapshot::CachedLine;
 

@@ -4,16 +4,18 @@ use ::metrics::{
     Counter, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
-use daegi_domain::{ChallengeError, Status};
+use daegi_domain::{ChallengeError, Signal, Status};
 
 use crate::Error;
+use crate::access::BlockedCall;
+use crate::signals;
 use crate::tickets::Transport;
 
 /// Joins, by `result`: `new`, `existing`, `refused` or `failed`.
 pub(crate) const JOINS: &str = "daegi_api_joins_total";
 /// Refused joins, by `reason`: `item_not_found`, `disabled`, `sold_out`, `line_full`,
-/// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code`, `rate_limited` or
-/// `challenge_required`.
+/// `store_full`, `left_too_often`, `not_open_yet`, `line_closed`, `invalid_code`, `rate_limited`,
+/// `challenge_required` or `blocked`.
 pub(crate) const JOINS_REFUSED: &str = "daegi_api_joins_refused_total";
 /// Challenges at joins, by `result`: `issued`, `raised` (those of them with more bits than the base, because their source
 /// is busy), `solved`, or why a solution was refused: `invalid`, `expired`, `wrong_nonce` or `wrong_response`. With each
@@ -48,6 +50,18 @@ pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
 pub(crate) const TOO_OLD: &str = "daegi_api_tickets_too_old_total";
 /// Requests that a limit of `DAEGI_SOURCE_…`, `DAEGI_USER_JOINS` or `DAEGI_TICKET_POLLS` refused, by `limit`.
 pub(crate) const RATE_LIMITED: &str = "daegi_api_rate_limited_total";
+/// Requests refused because a rule blocks them, by `call`: `join`, `ticket` (polls and streams), `page` or `verify`.
+pub(crate) const BLOCKED: &str = "daegi_api_blocked_total";
+/// Tickets that this pod ended because a rule blocks their users.
+pub(crate) const BLOCKED_TICKETS: &str = "daegi_api_blocked_tickets_total";
+/// Events of blocked users that are missing in the export, because there were too many.
+pub(crate) const BLOCKED_UNRECORDED: &str = "daegi_api_blocked_unrecorded_total";
+/// Rules of the block and allow list that this pod enforces.
+pub(crate) const ACCESS_RULES: &str = "daegi_api_access_rules";
+/// Tickets that got a signal, by `signal`: `source`, `headers`, `early_polls`, `no_page` or `honeypot`.
+pub(crate) const SIGNALS: &str = "daegi_api_signals_total";
+/// Tickets whose signals were not counted, because too many waited to be written.
+pub(crate) const SIGNALS_UNRECORDED: &str = "daegi_api_signals_unrecorded_total";
 /// Flushed pages of marks of seen tickets.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -56,7 +70,7 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 11] = [
+const REFUSALS: [&str; 12] = [
     "item_not_found",
     "disabled",
     "sold_out",
@@ -68,6 +82,7 @@ const REFUSALS: [&str; 11] = [
     "invalid_code",
     "rate_limited",
     "challenge_required",
+    "blocked",
 ];
 
 /// Values of the label `result` of challenges.
@@ -88,6 +103,7 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::Invitation(_) | Error::InvitationUsed => Some(8),
         Error::TooOften { .. } => Some(9),
         Error::ChallengeRequired { .. } => Some(10),
+        Error::Blocked(_) => Some(11),
         _ => None,
     }
 }
@@ -131,10 +147,16 @@ fn describe() {
         (HELD_REFUSED, "Connections not held because the pod is at its limit, by kind"),
         (TOO_OLD, "Requests refused because their ticket is past its maximum age"),
         (RATE_LIMITED, "Requests over a limit of their source, user or ticket, by limit"),
+        (BLOCKED, "Requests refused because a rule blocks them, by call"),
+        (BLOCKED_TICKETS, "Tickets ended because a rule blocks their users"),
+        (BLOCKED_UNRECORDED, "Events of blocked users that are missing in the export"),
+        (SIGNALS, "Tickets that got a signal of a program, by signal"),
+        (SIGNALS_UNRECORDED, "Tickets whose signals were not counted"),
         (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
     ] {
         describe_counter!(name, Unit::Count, help);
     }
+    describe_gauge!(ACCESS_RULES, Unit::Count, "Rules of the block and allow list");
     describe_gauge!(LINES, Unit::Count, "Cached lines");
     describe_gauge!(STREAMS, Unit::Count, "Held connections, by kind");
     describe_histogram!(POLL_SECONDS, Unit::Seconds, "Duration of polls without waitMs");
@@ -153,6 +175,16 @@ impl Metrics {
             counter!(HELD_SUPERSEDED, "kind" => kind).increment(0);
             counter!(HELD_REFUSED, "kind" => kind).increment(0);
         }
+        for call in BlockedCall::LABELS {
+            counter!(BLOCKED, "call" => call).increment(0);
+        }
+        for signal in Signal::ALL {
+            counter!(SIGNALS, "signal" => signals::label(signal)).increment(0);
+        }
+        counter!(SIGNALS_UNRECORDED).increment(0);
+        counter!(BLOCKED_TICKETS).increment(0);
+        counter!(BLOCKED_UNRECORDED).increment(0);
+        gauge!(ACCESS_RULES).increment(0);
         counter!(TOO_OLD).increment(0);
         Self {
             joined_new: counter!(JOINS, "result" => "new"),

@@ -6,11 +6,10 @@
 //! A limit of joins leads to a challenge first and to a refusal last: at a line that challenges new users, a source over
 //! the limit gets the hardest challenge instead of 429, until it sends [`CHALLENGED_FACTOR`] times as many joins.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use ::metrics::{Counter, counter};
-use axum::http::{HeaderMap, Method};
+use axum::http::Method;
 use axum::response::{IntoResponse, Redirect, Response};
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::config::Rates;
@@ -139,11 +138,6 @@ impl RateLimits {
             return self.check(Limited::ChallengedJoins, source, rate.times(CHALLENGED_FACTOR));
         }
         Err(self.refused(limited, wait))
-    }
-
-    /// Returns the address of the client of a request that `peer` sent.
-    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        self.proxies.client(peer, headers)
     }
 
     /// Returns whether a source has used up its joins.

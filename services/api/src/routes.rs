@@ -65,6 +65,13 @@ const CHALLENGE: Parameter = Parameter {
     description: "The solution of the challenge of a `CHALLENGE_REQUIRED` problem, as `<challenge>:<nonce>`, or `<challenge>:<response>` for a widget.",
     schema: |_| json_schema!({ "type": "string", "maxLength": 4096 }),
 };
+const PAGE_MARK: Parameter = Parameter {
+    name: "daegi-page",
+    location: "header",
+    required: false,
+    description: "The revision of the waiting page that joins. A join without it is shown to operators as one without the page, and is not refused.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+};
 const WAIT: Parameter = Parameter {
     name: "waitMs",
     location: "query",
@@ -97,10 +104,11 @@ const PAGE: Parameter = Parameter {
 
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until the next poll; only while waiting.")];
-const ANY_TICKET: [Code; 7] = [
+const ANY_TICKET: [Code; 8] = [
     Code::InvalidRequest,
     Code::InvalidToken,
     Code::TokenMismatch,
+    Code::Blocked,
     Code::ItemNotFound,
     Code::LineRestarted,
     Code::RateLimited,
@@ -148,13 +156,13 @@ pub fn document() -> Value {
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
         .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow` or `widget`, a join without such a token or an invitation code needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
-        .with_parameters([ITEM, USER, CODE, CHALLENGE])
+        .with_parameters([ITEM, USER, CODE, CHALLENGE, PAGE_MARK])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
         .with_problems([Code::NotOpenYet, Code::LineClosed])
-        .with_problems([Code::InvalidCode, Code::ChallengeRequired])
+        .with_problems([Code::InvalidCode, Code::ChallengeRequired, Code::Blocked])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }

@@ -20,10 +20,14 @@ mod join;
 mod poll;
 mod subscription;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use daegi_domain::{ItemId, PassKeys, TicketKeys};
+use daegi_runtime::http::{RequestHead, TrustedProxies};
 use daegi_runtime::{Clock, Shutdown, Tracer};
 use daegi_store::{OpeningStore, TicketStore};
 use tokio_util::sync::CancellationToken;
@@ -31,10 +35,12 @@ use tokio_util::task::TaskTracker;
 
 use self::challenge::{ProofOfWork, Widget};
 use self::connections::ConnectionLimiter;
+use crate::access::{AccessControl, Client};
 use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
 use crate::rate_limits::RateLimits;
+use crate::signals::SignalTracker;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
@@ -58,6 +64,9 @@ pub(crate) struct TicketService {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) signals: Arc<SignalTracker>,
+    proxies: TrustedProxies,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -73,11 +82,15 @@ pub(crate) struct UnverifiedToken {
     pub(crate) token: String,
     /// The value of the `user-id` header, if present.
     pub(crate) user: Option<String>,
+    /// Who sent it.
+    pub(crate) client: Client,
 }
 
 impl TicketService {
     pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
         let metrics = Arc::new(Metrics::new());
+        let access = AccessControl::start(deps.store.clone(), deps.clock.clone(), shutdown);
+        let signals = SignalTracker::start(deps.store.clone(), deps.clock.clone(), shutdown);
         let lines = LineRegistry::new(
             deps.store.clone(),
             deps.clock.clone(),
@@ -98,10 +111,35 @@ impl TicketService {
             widget: Widget::new(deps.widget),
             metrics,
             tracer: deps.tracer,
-            rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),
+            access,
+            signals,
+            rate_limits: RateLimits::new(deps.trusted_proxies.clone(), deps.rates),
+            proxies: deps.trusted_proxies,
             connections: ConnectionLimiter::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),
         }
     }
+
+    /// Returns who sends a request: the address of the client, also behind trusted proxies, and its user agent.
+    pub(crate) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Client {
+        Client::new(peer.map(|peer| self.proxies.client(peer, headers)), headers)
+    }
+
+    /// Refuses a request of the public listener whose source or ticket is over a limit, unless an allow rule for its
+    /// address or its user agent exempts it. The user is not known yet.
+    pub(crate) fn refuse(&self, head: RequestHead<'_>) -> Option<Response> {
+        let refused = self.rate_limits.refuse(head, |item| self.is_challenged(item))?;
+        let item = item_in(head.uri.path()).filter(|_| !self.access.is_empty());
+        let is_exempt = item.is_some_and(|item| {
+            self.access.exempts(&item, None, &self.client(head.peer, head.headers))
+        });
+        (!is_exempt).then_some(refused)
+    }
+}
+
+/// Returns the item of a path of the public listener.
+fn item_in(path: &str) -> Option<ItemId> {
+    let rest = path.strip_prefix("/api/v1/item/").or_else(|| path.strip_prefix("/wait/"))?;
+    ItemId::parse(rest.split('/').next()?).ok()
 }

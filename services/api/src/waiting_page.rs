@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use askama::Template;
 use daegi_domain::{Branding, ItemId, Language};
 use daegi_runtime::http::build_hash;
+use daegi_runtime::problem::BlockedNotice;
 
 use self::messages::Messages;
 use self::noscript::Still;
@@ -51,6 +52,8 @@ pub(crate) enum PageState {
     Refused(&'static str),
     /// The line challenges new users, which needs scripts or an invitation code.
     NeedsScripts,
+    /// A rule blocks the user.
+    Blocked(Box<BlockedNotice>),
     /// There is no such item.
     Missing,
     /// The store is unavailable.

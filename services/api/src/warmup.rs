@@ -15,8 +15,10 @@ use daegi_store::ItemStore;
 use futures_util::future::try_join_all;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Client;
 use crate::error::{Error, Result};
 use crate::lines::LineKey;
+use crate::signals::JoinSignals;
 use crate::tickets::JoinRequest;
 use crate::tickets::{TicketService, UnverifiedToken};
 use crate::timeouts::with_store_timeout;
@@ -65,6 +67,8 @@ impl WarmUp {
     }
 
     async fn warm_up(&self) -> Result<()> {
+        // A pod that has not read the block list would admit blocked users.
+        self.service.access.refresh().await?;
         let exercised = self.exercise_line().await;
         exercised.and(self.clean_up().await)
     }
@@ -82,8 +86,10 @@ impl WarmUp {
         self.open_line().await?;
         let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
         let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
+        let client = &Client::default();
+        let signals = JoinSignals::default();
         let join =
-            |user| JoinRequest { user, token: None, code: None, solution: None, client: None };
+            |user| JoinRequest { user, token: None, code: None, solution: None, client, signals };
         let joins = users.into_iter().map(|user| self.service.join(&self.id, join(user), None));
         let tickets: Vec<Ticket> =
             try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();
@@ -117,7 +123,7 @@ impl WarmUp {
 
     async fn exercise_poll(&self, token: &str) -> Result<()> {
         let (item, token) = (self.id.clone(), token.to_owned());
-        let presented = UnverifiedToken { item, token, user: None };
+        let presented = UnverifiedToken { item, token, user: None, client: Client::default() };
         let ticket = match self.service.poll_cached(presented.clone()) {
             Some(ticket) => ticket,
             None => self.service.poll(presented, Duration::ZERO).await?,

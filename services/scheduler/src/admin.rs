@@ -4,6 +4,7 @@
 //! The token is checked before the router, so that without it every path under `/internal/admin`
 //! gets the same response, whether it exists or not.
 
+mod access;
 mod audit;
 mod auth;
 mod beacon;
@@ -40,6 +41,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::{Leadership, LineMonitor, console};
 use error::AdminError;
+
+pub(crate) use audit::audit_text;
 
 /// The name of the admin API in logs.
 const COMPONENT: &str = "admin";

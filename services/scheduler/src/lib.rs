@@ -16,11 +16,13 @@
 //! | [`beacon`] | the rounds of drand that draws wait for |
 //! | [`relay`] | publishes the outbox to a sink |
 //! | [`monitor`] | samples of lines, heartbeat of this replica |
+//! | [`access_keeper`] | the file of the block list, expired rules |
 //! | [`admin`] | the admin API |
 //! | [`console`] | the page that uses it |
 //! | [`seed`] | items created at the start if absent |
 //! | [`metrics`] | the names of all metrics |
 
+pub mod access_keeper;
 pub mod admin;
 pub mod beacon;
 pub mod console;
@@ -33,6 +35,7 @@ pub mod relay;
 pub mod seed;
 pub mod tick;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +48,7 @@ use daegi_runtime::http::HttpService;
 use daegi_runtime::{AdminToken, Clock, Config, Shutdown, Tracer};
 use daegi_store::SharedStore;
 
+pub use access_keeper::{AccessKeeper, BlocklistError};
 pub use admin::AdminState;
 pub use beacon::Beacons;
 pub use daegi_bootstrap::Listeners;
@@ -78,6 +82,8 @@ pub struct SchedulerDeps {
     pub ticket_keys: TicketKeys,
     /// The rounds that draws wait for.
     pub beacons: Arc<Beacons>,
+    /// The file of the block list, if there is one.
+    pub blocklist: Option<PathBuf>,
     /// Where events go.
     pub sink: SharedSink,
     /// Makes spans of events, unless tracing is off.
@@ -90,6 +96,9 @@ pub fn start(deps: SchedulerDeps, shutdown: &Shutdown) -> Router {
     let leadership = Arc::new(Leadership::new());
     let (store, clock) = (deps.store.clone(), deps.clock.clone());
     let (token, keys) = (deps.admin_token.clone(), deps.ticket_keys.clone());
+    let blocklist = deps.blocklist.clone();
+    let keeper = AccessKeeper::new(store.clone(), clock.clone(), leadership.clone(), blocklist);
+    shutdown.spawn_until_stopped("access list", keeper.run());
     let leader = LeaderLoop::new(deps, leadership.clone());
     let monitor =
         LineMonitor::new(store.clone(), clock.clone(), leadership.clone(), leader.recent());
@@ -135,6 +144,7 @@ impl SchedulerDeps {
             outbox_max: config.outbox_max,
             ticket_keys: config.secrets.ticket_keys.clone(),
             beacons: Arc::new(Beacons::new(RelayClient::new(config.drand_urls.0.clone())?)),
+            blocklist: config.blocklist.clone(),
             sink: relay::from_config(config)?,
             tracer: context.tracer.clone(),
         })

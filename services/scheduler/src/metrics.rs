@@ -53,6 +53,8 @@ pub const STORE_MEMORY: &str = "daegi_store_memory_used_bytes";
 pub const STORE_MEMORY_LIMIT: &str = "daegi_store_memory_limit_bytes";
 /// Admin calls without the admin token, by `reason`: `wrong` or `missing`.
 pub const SIGN_INS_FAILED: &str = "daegi_admin_sign_ins_failed_total";
+/// 1 while the file of `DAEGI_BLOCKLIST` cannot be used, else 0; 0 on standbys.
+pub const BLOCKLIST_INVALID: &str = "daegi_scheduler_blocklist_invalid";
 /// Events that the relay dropped because Kafka is off, by `type`.
 pub const RELAY_DROPPED: &str = "daegi_relay_dropped_total";
 /// Events that the broker has confirmed, by `type`.
@@ -76,7 +78,7 @@ const COUNTERS: [(&str, &str); 13] = [
     (RELAY_FAILED, "Relay sessions that failed because the broker did not confirm"),
 ];
 
-const GAUGES: [(&str, Unit, &str); 13] = [
+const GAUGES: [(&str, Unit, &str); 14] = [
     (IS_LEADER, Unit::Count, "1 while this replica leads, else 0"),
     (EPOCH, Unit::Count, "Epoch of this replica's latest term"),
     (TERM_SECONDS, Unit::Seconds, "Age of this replica's term; 0 on standbys"),
@@ -88,6 +90,7 @@ const GAUGES: [(&str, Unit, &str); 13] = [
     (WAITING, Unit::Count, "Waiting tickets, by item; 0 on standbys"),
     (ENTERED, Unit::Count, "Entries, by item; 0 on standbys"),
     (OUTBOX, Unit::Count, "Events in the outbox that are not published yet; 0 on standbys"),
+    (BLOCKLIST_INVALID, Unit::Count, "1 while the file of DAEGI_BLOCKLIST cannot be used"),
     (STORE_MEMORY, Unit::Bytes, "Used memory of the fullest server of the store"),
     (STORE_MEMORY_LIMIT, Unit::Bytes, "Memory limit of that server; 0 without a limit"),
 ];

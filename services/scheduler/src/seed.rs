@@ -13,13 +13,14 @@ use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
 use daegi_runtime::Config;
 use daegi_store::{ItemStore, PutOutcome};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// Items to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seeds(Vec<Seed>);
 
-/// A seed and its position in the file, for error messages.
-type SeedEntry = (String, Seed);
+/// What a line or an entry of a file contains, and its position, for error messages.
+type Entry<T> = (String, T);
 
 /// One item to create.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -39,7 +40,7 @@ pub struct Seed {
     pub policy: Policy,
 }
 
-/// Why a seed file cannot be used, and where.
+/// Why a file of seeds or of rules cannot be used, and where.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages are the documentation")]
 pub enum SeedError {
@@ -78,10 +79,7 @@ impl Seeds {
     /// # Errors
     /// The first error, with its line (CSV) or entry (JSON).
     pub fn parse(text: &str) -> Result<Self, SeedError> {
-        let text = text.trim_start_matches('\u{feff}');
-        let seeds =
-            if text.trim_start().starts_with('[') { parse::json(text)? } else { parse::csv(text)? };
-        parse::validate(seeds).map(Self)
+        parse::validate(entries(text)?).map(Self)
     }
 
     /// Creates absent items. Returns how many were created.
@@ -122,6 +120,12 @@ impl Seed {
         let put = store.put_item(&change, now).await?;
         Ok(matches!(put, PutOutcome::Created(_)))
     }
+}
+
+/// Parses the entries of CSV, or of JSON if the text begins with `[`.
+pub(crate) fn entries<T: DeserializeOwned>(text: &str) -> Result<Vec<Entry<T>>, SeedError> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim_start().starts_with('[') { parse::json(text) } else { parse::csv(text) }
 }
 
 fn enabled() -> bool {

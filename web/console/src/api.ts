@@ -156,12 +156,17 @@ export interface Invitations {
   codes: string[];
 }
 
+/** How many tickets have signals of a program. */
+export type SignalCounts = Record<"automated" | "source" | "headers" | "earlyPolls" | "noPage" | "honeypot" | "uncounted", number>;
+
 export interface LineDetail {
   at: string;
   item: Item;
   people: Figures & { returning: number; missed: number };
   admittedPerSecond: number | null;
   etaSeconds: number | null;
+  /** Absent in responses of a replica of an older release. */
+  signals?: SignalCounts;
   events: RecentEvent[];
   /** The lanes, the standard lane first; empty without lanes. Absent in responses of a replica of an older release. */
   lanes?: LaneFigures[];
@@ -177,6 +182,34 @@ export interface Change {
   from: unknown;
   to: unknown;
 }
+
+/** A rule of the block and allow list. */
+export interface AccessRule {
+  id: string;
+  kind: "block" | "allow";
+  userId: string | null;
+  network: string | null;
+  userAgent: string | null;
+  itemId: string | null;
+  reason: string;
+  publicReason: string | null;
+  /** RFC 3339. */
+  expiresAt: string | null;
+  author: string | null;
+  origin: "api" | "file";
+}
+
+/** One page of the list. */
+export interface AccessPage {
+  total: number;
+  max: number;
+  matching: number;
+  contactUrl: string | null;
+  rules: AccessRule[];
+}
+
+/** Returns what a rule matches. */
+export const subjectOf = ({ userId, network, userAgent }: AccessRule): string => userId ?? network ?? userAgent ?? "";
 
 /** An error response of the server. */
 export class Refusal extends Error {
@@ -198,7 +231,17 @@ export class Api {
     return this.#call(method, path, body);
   }
 
+  /** Returns a response that is not JSON. */
+  async text(path: string): Promise<string> {
+    return (await this.#request("GET", path)).text();
+  }
+
   async #call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    const response = await this.#request(method, path, body, signal);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  async #request(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
     if (this.operator) headers["x-operator"] = encodeURIComponent(this.operator);
     if (body !== undefined) headers["content-type"] = "application/json";
@@ -211,7 +254,7 @@ export class Api {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Refusal(response.status, await reason(response));
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    return response;
   }
 }
 

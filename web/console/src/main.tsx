@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { Api } from "./api.js";
+import { Access } from "./pages/access.js";
 import { Audit } from "./pages/audit.js";
 import { Line } from "./pages/line.js";
 import { Lines } from "./pages/lines.js";
@@ -41,8 +42,11 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
           daegi <span>{t("console")}</span>
         </a>
         <nav>
-          <a href="#/" {...here(!line && route !== "#/audit")}>
+          <a href="#/" {...here(!line && route !== "#/audit" && route !== "#/access")}>
             {t("lines")}
+          </a>
+          <a href="#/access" {...here(route === "#/access")}>
+            {t("access")}
           </a>
           <a href="#/audit" {...here(route === "#/audit")}>
             {t("audit")}
@@ -53,7 +57,15 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
           {t("signOut")}
         </button>
       </header>
-      {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : route === "#/audit" ? <Audit watch={watch} /> : <Lines watch={watch} />}
+      {line ? (
+        <Line key={line} watch={watch} id={decodeURIComponent(line)} />
+      ) : route === "#/audit" ? (
+        <Audit watch={watch} />
+      ) : route === "#/access" ? (
+        <Access watch={watch} />
+      ) : (
+        <Lines watch={watch} />
+      )}
     </>
   );
 }

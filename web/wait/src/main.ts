@@ -22,6 +22,7 @@ let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
   itemId: item,
+  page: revision,
   solve(challenge, signal) {
     showChecking(messages.checkingHead, messages.checkingText);
     return solveInWorker(challenge, signal);

@@ -1,6 +1,6 @@
 // Decides what the page shows. Does not access the page.
 
-import type { Line, LineState, Status, Ticket } from "../../../sdk/js/src/index.js";
+import type { BlockedNotice, Line, LineState, Status, Ticket } from "../../../sdk/js/src/index.js";
 import { formatEta, type Messages } from "./i18n.js";
 
 export type Kind = "joining" | "scheduled" | "lobby" | "waiting" | "still" | "closed" | "turn" | "ended" | "outside" | "missing";
@@ -26,6 +26,8 @@ export interface Screen {
   next?: NextEvent;
   /** The number of people in the lobby, and the position by arrival; `null` if a draw decides it. */
   lobby?: { position: number | null; count: number };
+  /** Where a blocked user can complain. */
+  contactUrl?: string;
 }
 
 /** Returns the screen for a ticket. `isNewDraw`: the result of its draw was not shown yet. */
@@ -112,6 +114,14 @@ const CLOSED_STATES: Record<string, string> = { SOLD_OUT: "SOLD_OUT", DISABLED: 
 
 /** Returns the problem code of a join in this state; `null` if it may succeed. */
 export const refusalIn = (state: LineState): string | null => CLOSED_STATES[state] ?? null;
+
+/** Returns the screen of a blocked user. The notice is missing if another tab received the problem. */
+export function blockedScreen(notice: BlockedNotice | null, messages: Messages): Screen {
+  const screen: Screen = { kind: "outside", headline: messages.blockedHead, text: messages.blockedText };
+  if (!notice) return screen;
+  const text = `${notice.reason} ${messages.blockedText} ${messages.blockedRule} ${notice.rule}`;
+  return { ...screen, text, ...(notice.contactUrl !== null && { contactUrl: notice.contactUrl }) };
+}
 
 /** Returns the screen for a failed join, by the code and the status of the problem; the status is 0 if the server is unreachable. */
 export function joinErrorScreen(code: string, status: number, messages: Messages): Screen {

@@ -6,7 +6,7 @@
 // a visible tab that gets no reply steals the lock.
 
 import { Emitter } from "../../../sdk/js/src/emitter.js";
-import { type Connection, type TicketSubscription, type SubscriptionEvents, isFinal, type PageTexts, ProblemError, type Ticket, type WaitingRoom } from "../../../sdk/js/src/index.js";
+import { type BlockedNotice, type Connection, type TicketSubscription, type SubscriptionEvents, isFinal, type PageTexts, ProblemError, type Ticket, type WaitingRoom } from "../../../sdk/js/src/index.js";
 
 /** The part of a subscription that a visit uses. */
 export type SubscriptionLike = Pick<TicketSubscription, "on" | "stop">;
@@ -26,7 +26,7 @@ interface State {
 type Message =
   | { kind: "hello" }
   | { kind: "state"; state: State }
-  | { kind: "problem"; code: string; status: number; detail: string };
+  | { kind: "problem"; code: string; status: number; detail: string; blocked?: BlockedNotice | null };
 
 export class Tabs {
   readonly #room: WaitingRoom;
@@ -135,7 +135,7 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
     own.on("connection", (connection) => this.#share({ connection }));
     own.on("page", (page) => this.#share({ page }));
     own.on("problem", (problem) => {
-      this.#channel.postMessage({ kind: "problem", code: problem.code, status: problem.status, detail: problem.message } satisfies Message);
+      this.#channel.postMessage({ kind: "problem", code: problem.code, status: problem.status, detail: problem.message, blocked: problem.blocked } satisfies Message);
       this.#fail(problem);
     });
     return own;
@@ -166,7 +166,10 @@ class SharedSubscription extends Emitter<SubscriptionEvents> {
     this.#repliedAt = Date.now();
     // What a tab that lost the lock still sends is older than what this one knows.
     if (this.#own) return;
-    if (message.kind === "problem") return this.#fail(new ProblemError(message.code, message.status, message.detail));
+    if (message.kind === "problem") {
+      const { code, status, detail, blocked } = message;
+      return this.#fail(new ProblemError(code, status, detail, null, undefined, null, blocked ?? null));
+    }
     this.#keep(message.state);
     this.#show(message.state);
   }

@@ -38,6 +38,9 @@ export class View {
     this.main.dataset["screen"] = screen.kind;
     write(this.#headline, screen.headline);
     write(byId("text"), screen.text);
+    const contact = byId<HTMLAnchorElement>("contact");
+    contact.hidden = screen.contactUrl === undefined;
+    if (screen.contactUrl !== undefined) contact.href = screen.contactUrl;
     byId("place").hidden = !screen.place;
     if (screen.place) this.#place(screen.place, done);
     byId("opens").hidden = !screen.next;

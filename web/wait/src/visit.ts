@@ -3,12 +3,14 @@
 import { type Line, type LineState, ProblemError, type Ticket, type WaitingRoom, type PageTexts } from "../../../sdk/js/src/index.js";
 import { backoff } from "../../../sdk/js/src/sleep.js";
 import type { TicketStorage } from "./ticket-storage.js";
-import { joinErrorScreen, outsideScreen, refusalIn, type Screen, screenFor } from "./screen.js";
+import { blockedScreen, joinErrorScreen, outsideScreen, refusalIn, type Screen, screenFor } from "./screen.js";
 import type { SubscriptionLike, Tabs } from "./tabs.js";
 import type { Messages } from "./i18n.js";
 
 /** Delay between attempts to join, and between polls of a closed line. */
 const RETRY = { firstMs: 5_000, longestMs: 30_000 };
+/** Delay between attempts to join while the user is blocked: the operator may remove the rule. */
+const BLOCKED_RETRY = { firstMs: 30_000, longestMs: 300_000 };
 /** Minimum interval between two joins if the line refuses them although its state allows joins. */
 const REFUSED_JOIN_INTERVAL_MS = 30_000;
 /** Delay between polls of a line whose lobby is late: its leader has a clock of its own, or none is elected. */
@@ -205,7 +207,7 @@ export class VisitController {
   /** Shows why the join failed, and retries later unless that cannot help. */
   #showJoinError(problem: ProblemError | null): void {
     this.#shown = null;
-    const screen = joinErrorScreen(problem?.code ?? "", problem?.status ?? 0, this.messages);
+    const screen = problem?.code === "BLOCKED" ? blockedScreen(problem.blocked, this.messages) : joinErrorScreen(problem?.code ?? "", problem?.status ?? 0, this.messages);
     this.view.screen(screen, null, 0);
     if (screen.kind === "missing") return;
     if (problem?.status === 409) {
@@ -213,7 +215,7 @@ export class VisitController {
       // The refusal has times of day only; the line also says how long until then by the server's clock.
       return void (problem.code === "NOT_OPEN_YET" ? this.#joinWhenOpen(0) : this.#watch(0, null));
     }
-    const wait = backoff(this.#failures++, Math.random, RETRY);
+    const wait = backoff(this.#failures++, Math.random, problem?.code === "BLOCKED" ? BLOCKED_RETRY : RETRY);
     this.#after(Math.max(wait, spread(problem?.retryAfterMs ?? 0)), () => this.join());
   }
 

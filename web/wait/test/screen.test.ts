@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Line, Ticket } from "../../../sdk/js/src/index.js";
-import { joinErrorScreen, outsideScreen, screenFor } from "../src/screen.js";
+import { blockedScreen, joinErrorScreen, outsideScreen, screenFor } from "../src/screen.js";
 import { clock, countdownText, formatEta, formatTime, localeOf, type Messages } from "../src/i18n.js";
 import { readFileSync } from "node:fs";
 
@@ -135,6 +135,15 @@ test("a refused join shows the reason", () => {
     assert.ok(screen.text);
   }
   assert.equal(joinErrorScreen("ITEM_NOT_FOUND", 404, messages).kind, "missing");
+});
+
+test("a blocked user reads the reason, the reference and where to complain", () => {
+  const notice = { reason: "Too many accounts.", rule: "6f1c0a52d0a94be1", until: null, contactUrl: "https://shop.example/help" };
+  const screen = blockedScreen(notice, messages);
+  assert.deepEqual([screen.kind, screen.headline, screen.contactUrl], ["outside", "Access is blocked", notice.contactUrl]);
+  assert.match(screen.text, /^Too many accounts\. .*6f1c0a52d0a94be1$/);
+  assert.equal("contactUrl" in blockedScreen({ ...notice, contactUrl: null }, messages), false);
+  assert.equal(blockedScreen(null, messages).headline, "Access is blocked", "another tab received the problem");
 });
 
 test("durations are formatted as the server formats them", () => {

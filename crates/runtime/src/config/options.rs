@@ -312,6 +312,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "URLS", value_parser = RelayUrls::parse)]
     pub(super) drand_urls: Option<RelayUrls>,
 
+    /// A CSV or JSON file of rules that block or allow users, networks or user agents. The leader reads it again when it
+    /// changes; while it cannot be used, its last rules stay in force.
+    #[arg(long, value_name = "FILE")]
+    pub(super) blocklist: Option<PathBuf>,
+
     /// A CSV or JSON file of items that are created if absent.
     #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
     pub(super) seed_items: Option<PathBuf>,

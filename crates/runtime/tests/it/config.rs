@@ -35,7 +35,7 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.log_format, LogFormat::Text);
     assert_eq!(config.otlp_endpoint, None);
     assert_eq!(config.trace_ratio, "0.01".parse().unwrap());
-    assert_eq!(config.seed_items, None);
+    assert_eq!((config.seed_items, config.blocklist), (None, None));
     assert!(!config.demo);
 }
 
@@ -86,6 +86,7 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_DRAIN_MS", "0"),
         ("DAEGI_LOG", "warn,daegi_api=debug"),
         ("DAEGI_LOG_FORMAT", "json"),
+        ("DAEGI_BLOCKLIST", "/etc/daegi/blocklist.csv"),
         ("DAEGI_SEED_ITEMS", seed.path().to_str().unwrap()),
     ];
     let config = parse(Role::AllInOne, &[], &env).unwrap();
@@ -104,6 +105,7 @@ fn every_option_can_be_a_variable() {
     assert_eq!(config.drain, Duration::ZERO);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!(config.seed_items.as_deref(), Some(seed.path()));
+    assert_eq!(config.blocklist, Some("/etc/daegi/blocklist.csv".into()));
 }
 
 #[test]

@@ -2,12 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
+use super::access::AccessState;
 use super::admin::{AuditLog, Heartbeats};
 use super::generation::Generation;
 use super::item_lines::ItemLines;
 use super::line::Line;
 use super::outbox::{Outbox, PendingEvents, StepEvents};
 use super::rules::reclaim::StoreIdentity;
+use super::signals::ItemSignals;
 use crate::types::{Epoch, ReplayState};
 use crate::{Error, Result};
 
@@ -27,6 +29,8 @@ pub(super) struct State {
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
     pub(super) heartbeats: Heartbeats,
+    pub(super) access: AccessState,
+    pub(super) signals: BTreeMap<ItemId, ItemSignals>,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
@@ -44,6 +48,8 @@ impl State {
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
             heartbeats: Heartbeats::default(),
+            access: AccessState::default(),
+            signals: BTreeMap::new(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
         }

@@ -3,6 +3,8 @@
 
 use daegi_domain::{ItemId, Lane};
 
+use crate::types::AccessLog;
+
 /// The keys of one partition.
 pub(super) struct PartitionKeys {
     /// SET: lines that need the leader.
@@ -159,6 +161,11 @@ impl LineKeys {
         format!("{}waiting", self.lane_prefix)
     }
 
+    /// HASH lane:number → bits, and counts by name: the signals of the item's tickets. Has a TTL.
+    pub(super) fn signals(&self) -> String {
+        format!("{}signals", self.prefix)
+    }
+
     /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a
     /// leader that lost its term do not overwrite others. Has a TTL.
     pub(super) fn leaves(&self, root: &[u8; 32]) -> String {
@@ -204,4 +211,23 @@ pub(super) fn audit_log() -> &'static str {
 /// HASH process → time and payload: the last heartbeat of each process.
 pub(super) fn heartbeats() -> &'static str {
     "daegi:{p00}:notices"
+}
+
+/// HASH rule → record: the block and allow list.
+pub(super) fn access_rules() -> &'static str {
+    "daegi:{p00}:access"
+}
+
+/// HASH revision, contactUrl: the revision of the list, and where blocked users complain.
+pub(super) fn access_settings() -> &'static str {
+    "daegi:{p00}:access-settings"
+}
+
+/// LIST: events of the list, newest first.
+pub(super) fn access_log(log: AccessLog) -> &'static str {
+    match log {
+        AccessLog::Changes => "daegi:{p00}:access-changes",
+        AccessLog::Tickets => "daegi:{p00}:access-tickets",
+        AccessLog::Joins => "daegi:{p00}:access-joins",
+    }
 }

@@ -172,6 +172,12 @@ registry! {
     // Administration.
     append_audit [] (AUDIT_LOG) (entry, max_entries: int);
     put_heartbeat [] (HEARTBEATS) (process, payload, now, oldest: int);
+    // Block and allow lists.
+    change_access [] (ACCESS_RULES, ACCESS_SETTINGS, ACCESS_CHANGES)
+        (now, max_rules: int, max_events: int, contact_url, removals: int, words..);
+    append_access_events [] (ACCESS_LOG) (max_events: int, events..);
+    // Signals of tickets.
+    add_signals [] (SIGNALS) (now: int, retention: int, max_tickets: int, tickets..);
 }
 
 /// The scripts, assembled and hashed once per process.

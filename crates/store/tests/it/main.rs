@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers panic like tests")]
 
+mod access;
 mod admin;
 mod expiry;
 mod fail_over;
@@ -19,5 +20,6 @@ mod outage;
 mod recovery;
 mod rules;
 mod scripts;
+mod signals;
 mod support;
 mod topologies;

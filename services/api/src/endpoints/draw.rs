@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use daegi_runtime::http::QueryParams;
 
 use super::{BearerToken, ItemPath};
+use crate::access::Client;
 use crate::error::Result;
 use crate::tickets::{TicketService, UnverifiedToken};
 use crate::wire::DrawQuery;
@@ -26,6 +27,7 @@ pub(crate) async fn draw(
         let headers = [(CACHE_CONTROL, "public, max-age=1"), (VARY, "authorization")];
         return Ok((headers, Json(record)).into_response());
     };
-    let record = service.draw_record_of(&UnverifiedToken { item, token, user: None }).await?;
+    let presented = UnverifiedToken { item, token, user: None, client: Client::default() };
+    let record = service.draw_record_of(&presented).await?;
     Ok(([(CACHE_CONTROL, "no-store")], Json(record)).into_response())
 }

@@ -9,16 +9,17 @@ use axum::extract::State;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    BearerToken, ClientAddress, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace,
+    BearerToken, DAEGI_CHALLENGE, DAEGI_CODE, DAEGI_PAGE, ItemPath, JoinHeaders, RequestTrace,
     UserHeader, bearer, user_header,
 };
+use crate::access::Client;
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
 use crate::wire::{Join, Ticket, Wait};
@@ -30,8 +31,7 @@ pub(crate) async fn join(
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
-    JoinHeaders { code, challenge }: JoinHeaders,
-    ClientAddress(client): ClientAddress,
+    JoinHeaders { code, challenge, client, signals }: JoinHeaders,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let body = body.map_or_else(Join::default, |JsonBody(body)| body);
@@ -43,7 +43,7 @@ pub(crate) async fn join(
     ))?;
     let token = token.as_deref();
     let (code, solution) = (code.as_deref(), solution.as_deref());
-    let request = JoinRequest { user, token, code, solution, client };
+    let request = JoinRequest { user, token, code, solution, client: &client, signals };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -100,7 +100,7 @@ pub(crate) fn fast_path(
     let item = ItemId::parse(item).ok()?;
     match (head.method, rest.strip_prefix('/')) {
         (&Method::GET, Some(token)) => {
-            fast_poll(service, item, token, head.headers).map(FastResponse::Ready)
+            fast_poll(service, item, token, head).map(FastResponse::Ready)
         }
         (&Method::POST, None) if rest.is_empty() => fast_join(service, item, head),
         _ => None,
@@ -111,11 +111,16 @@ fn fast_poll(
     service: &TicketService,
     item: ItemId,
     token: &str,
-    headers: &HeaderMap,
+    head: RequestHead<'_>,
 ) -> Option<Response> {
     let began = Instant::now();
-    let user = user_header(headers).ok()?.map(str::to_owned);
-    let ticket = service.poll_cached(UnverifiedToken { item, token: token.to_owned(), user })?;
+    let user = user_header(head.headers).ok()?.map(str::to_owned);
+    let client = match service.access.is_empty() {
+        true => Client::default(),
+        false => service.client(head.peer, head.headers),
+    };
+    let presented = UnverifiedToken { item, token: token.to_owned(), user, client };
+    let ticket = service.poll_cached(presented)?;
     service.metrics.poll_seconds.record(began.elapsed());
     Some(ticket_response(&ticket))
 }
@@ -123,8 +128,9 @@ fn fast_poll(
 fn fast_join(
     service: &Arc<TicketService>,
     item: ItemId,
-    RequestHead { headers, peer, .. }: RequestHead<'_>,
+    head: RequestHead<'_>,
 ) -> Option<FastResponse> {
+    let headers = head.headers;
     let user = UserId::parse(user_header(headers).ok()??).ok()?;
     // A code or a solution is in these headers or in the body.
     let has_body = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
@@ -134,11 +140,13 @@ fn fast_join(
     }
     let token = bearer(headers).map(str::to_owned);
     let begun = service.tracer.begin(headers);
-    let client = peer.map(|peer| service.rate_limits.client(peer, headers));
+    let client = service.client(head.peer, headers);
+    let signals = service.signals.join_signals(client.source(), headers, DAEGI_PAGE);
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
         let token = token.as_deref();
-        let request = JoinRequest { user, token, code: None, solution: None, client };
+        let client = &client;
+        let request = JoinRequest { user, token, code: None, solution: None, client, signals };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))

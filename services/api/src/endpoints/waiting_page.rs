@@ -16,7 +16,8 @@ use daegi_domain::{Branding, ChallengePolicy, ItemId, Language, LineState, UserI
 use daegi_runtime::http::{Asset, PathParams};
 use serde::Deserialize;
 
-use super::{ClientAddress, ItemPath, RequestTrace};
+use super::{DAEGI_PAGE, ItemPath, RequestTrace};
+use crate::access::Client;
 use crate::error::{Error, Result};
 use crate::tickets::{ItemSummary, JoinRequest, TicketService, UnverifiedToken};
 use crate::waiting_page::{self, CodeForm, Page, PageState};
@@ -46,11 +47,12 @@ pub(crate) async fn page(
     State(service): State<Arc<TicketService>>,
     PathParams(item): PathParams<String>,
     RawQuery(query): RawQuery,
+    client: Client,
     headers: HeaderMap,
 ) -> Response {
     let item = ItemId::parse(&item).ok();
     let (summary, state) = match &item {
-        Some(item) => find(&service, item, &headers).await,
+        Some(item) => find(&service, item, client, &headers).await,
         None => (None, PageState::Missing),
     };
     let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
@@ -106,6 +108,7 @@ pub(crate) async fn page(
 async fn find(
     service: &TicketService,
     item: &ItemId,
+    client: Client,
     headers: &HeaderMap,
 ) -> (Option<ItemSummary>, PageState) {
     let summary = match service.item_summary(item).await {
@@ -113,12 +116,13 @@ async fn find(
         Err(Error::ItemNotFound) => return (None, PageState::Missing),
         Err(_) => return (None, PageState::Trouble),
     };
-    let held = match presented(item, headers) {
+    let held = match presented(item, client.clone(), headers) {
         Some(presented) => Some(service.poll(presented, Duration::ZERO).await),
-        None => None,
+        None => service.access.require_page(item, &client).err().map(Err),
     };
     let state = match (held, summary.state) {
         (Some(Ok(ticket)), _) => PageState::Holds(Box::new(ticket)),
+        (Some(Err(Error::Blocked(notice))), _) => PageState::Blocked(notice),
         (Some(Err(error)), _) if error.is_transient() => PageState::Trouble,
         (_, LineState::SoldOut) => PageState::SoldOut,
         (_, LineState::Disabled) => PageState::Closed,
@@ -136,19 +140,23 @@ pub(crate) async fn join(
     State(service): State<Arc<TicketService>>,
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
-    ClientAddress(client): ClientAddress,
+    client: Client,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response> {
     same_site(&headers)?;
-    let code = code_of_form(&body);
-    let held = presented(&item, &headers);
+    let JoinForm { code, website } = form_of(&body).unwrap_or_default();
+    let code = Some(code).filter(|code| !code.trim().is_empty());
+    let signals = service.signals.join_signals(client.source(), &headers, DAEGI_PAGE);
+    let signals = signals.of_form(!website.is_empty());
+    let held = presented(&item, client.clone(), &headers);
     let user = match held.as_ref().and_then(|held| service.verified_user(held)) {
         Some(user) => user,
         None => new_user()?,
     };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let request = JoinRequest { user, token, code: code.as_deref(), solution: None, client };
+    let (code, client) = (code.as_deref(), &client);
+    let request = JoinRequest { user, token, code, solution: None, client, signals };
     let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),
@@ -167,24 +175,28 @@ pub(crate) async fn join(
 }
 
 /// The fields of the form that joins.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct JoinForm {
-    #[serde(default)]
+    /// An invitation code, if the user has one.
     code: String,
+    /// A field that users do not see and programs fill in.
+    website: String,
 }
 
-/// Returns the invitation code of a submitted form; `None` if the field is empty. A form is encoded as a query is.
-fn code_of_form(body: &[u8]) -> Option<String> {
+/// Returns the fields of a submitted form. A form is encoded as a query is.
+fn form_of(body: &[u8]) -> Option<JoinForm> {
     let query = std::str::from_utf8(body).ok()?;
     let uri = Uri::builder().path_and_query(format!("/?{query}")).build().ok()?;
-    let Query(JoinForm { code }) = Query::try_from_uri(&uri).ok()?;
-    Some(code).filter(|code| !code.trim().is_empty())
+    let Query(form) = Query::try_from_uri(&uri).ok()?;
+    Some(form)
 }
 
 /// Returns the message key of the headline for the problem code of a refused join. The code itself
 /// is not shown, because a link can contain any text.
 fn headline(code: &str) -> &'static str {
     match code {
+        "BLOCKED" => "blockedHead",
         "LINE_FULL" => "fullHead",
         "STORE_FULL" => "busyHead",
         "RATE_LIMITED" => "limitedHead",
@@ -244,12 +256,13 @@ fn policy_with_widget(sources: &str) -> String {
 }
 
 /// Returns the unverified token of the cookie.
-fn presented(item: &ItemId, headers: &HeaderMap) -> Option<UnverifiedToken> {
+fn presented(item: &ItemId, client: Client, headers: &HeaderMap) -> Option<UnverifiedToken> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
         cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
     let (_, token) = pairs.find(|(name, _)| name.trim() == TICKET)?;
-    Some(UnverifiedToken { item: item.clone(), token: token.trim().to_owned(), user: None })
+    let token = token.trim().to_owned();
+    Some(UnverifiedToken { item: item.clone(), token, user: None, client })
 }
 
 fn cookie(item: &ItemId, token: &str, headers: &HeaderMap) -> String {

@@ -46,7 +46,7 @@ const STATE_CAPACITY: usize = 8 * 1024;
 /// Entries live in two generations of at most `capacity` each. When the newer generation is full or
 /// older than `ttl`, it replaces the older one and an empty generation follows, so that no call
 /// scans the entries.
-pub(super) struct TtlCache<K, V> {
+pub(crate) struct TtlCache<K, V> {
     ttl: Duration,
     capacity: usize,
     generations: Mutex<Generations<K, V>>,
@@ -59,20 +59,20 @@ struct Generations<K, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
-    pub(super) fn new(ttl: Duration, capacity: usize) -> Self {
+    pub(crate) fn new(ttl: Duration, capacity: usize) -> Self {
         let (newer, older) = (HashMap::new(), HashMap::new());
         let generations = Mutex::new(Generations { newer, older, began: Instant::now() });
         Self { ttl, capacity, generations }
     }
 
     /// Returns `None` if there is no entry or it has expired.
-    pub(super) fn get(&self, key: &K) -> Option<V> {
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         let generations = self.lock();
         let (at, value) = generations.newer.get(key).or_else(|| generations.older.get(key))?;
         (at.elapsed() < self.ttl).then(|| value.clone())
     }
 
-    pub(super) fn insert(&self, key: K, value: V) {
+    pub(crate) fn insert(&self, key: K, value: V) {
         let (mut generations, now) = (self.lock(), Instant::now());
         self.rotate(&mut generations, now);
         generations.newer.insert(key, (now, value));
@@ -96,7 +96,7 @@ impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
         value
     }
 
-    pub(super) fn remove(&self, key: &K) {
+    pub(crate) fn remove(&self, key: &K) {
         let mut generations = self.lock();
         generations.newer.remove(key);
         generations.older.remove(key);

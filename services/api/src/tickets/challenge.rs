@@ -12,6 +12,7 @@ use daegi_runtime::problem::{ChallengeKind, PresentedChallenge};
 
 use self::pressure::SourcePressure;
 use super::TicketService;
+use crate::access::Client;
 use crate::app::ApiLimits;
 use crate::error::{Error, Result};
 use crate::lines::LineKey;
@@ -25,6 +26,8 @@ pub(super) enum JoinProof<'a> {
     Token,
     /// A valid invitation code of this item, whose number of uses the operator has set.
     Invitation,
+    /// None, because an allow rule exempts the join.
+    Exempt,
     /// The solution of a challenge, if the client sent one.
     Solution(Option<&'a str>),
 }
@@ -66,7 +69,7 @@ impl TicketService {
         policy: ChallengePolicy,
         (item, user): (&ItemId, &UserId),
         proof: JoinProof<'_>,
-        client: Option<IpAddr>,
+        client: &Client,
     ) -> Result<()> {
         let JoinProof::Solution(solution) = proof else { return Ok(()) };
         // The solution that a client has not sent is not refused.
@@ -82,7 +85,7 @@ impl TicketService {
             }
             (ChallengePolicy::Widget, Some(solution)) => {
                 // Boxed, because few joins need it and its size would be part of every join's future.
-                match Box::pin(self.verify_widget((item, user), solution, client)).await? {
+                match Box::pin(self.verify_widget((item, user), solution, client.address())).await? {
                     None => return self.solved(),
                     refused => refused,
                 }
@@ -90,7 +93,7 @@ impl TicketService {
         };
         Err(match policy {
             ChallengePolicy::Widget => self.widget_challenge((item, user), refused),
-            _ => self.proof_of_work((item, user), client, refused),
+            _ => self.proof_of_work((item, user), client.source(), refused),
         })
     }
 
@@ -102,10 +105,9 @@ impl TicketService {
     fn proof_of_work(
         &self,
         (item, user): (&ItemId, &UserId),
-        client: Option<IpAddr>,
+        source: Option<Source>,
         refused: Option<ChallengeError>,
     ) -> Error {
-        let source = client.map(Source::new);
         let is_over_limit = source.is_some_and(|source| self.rate_limits.is_over_joins(source));
         let (difficulty, is_raised) = self.proof_of_work.difficulty(source, is_over_limit);
         self.metrics.challenged(refused, is_raised);

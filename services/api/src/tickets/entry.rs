@@ -5,6 +5,7 @@ use daegi_store::{EntryProof, LiveState, TicketState};
 
 use super::TicketService;
 use super::poll::TicketView;
+use crate::access::{BlockedCall, Client};
 use crate::error::{Error, Result};
 use crate::timeouts::with_store_timeout;
 use crate::wire::{Reason, Verdict};
@@ -26,6 +27,10 @@ impl TicketService {
             Ok(verified) => verified,
             Err(reason) => return Ok(Verdict::refused(reason)),
         };
+        // Only a rule for the user can apply: the request comes from the service. A ticket of a blocked user ends as left.
+        if self.access.require_ticket(&ticket, &Client::default(), BlockedCall::Verify).is_err() {
+            return Ok(Verdict::refused(Reason::Left));
+        }
         let now = self.clock.now_ms();
         let state = match (self.resolve_one(&ticket).await?, entry) {
             // A waiting ticket with a pass: the store lost its admission.

@@ -1,6 +1,5 @@
 //! Joins, leaves and completions.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use daegi_domain::{ChallengePolicy, EndReason, ItemId, PassError, Ticket, TokenError, UserId};
@@ -10,8 +9,10 @@ use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LaneJoin, LiveState, Tic
 use super::challenge::JoinProof;
 use super::poll::TicketView;
 use super::{Credential, TicketService, UnverifiedToken};
+use crate::access::Client;
 use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle, LineKey};
+use crate::signals::JoinSignals;
 use crate::timeouts::{with_request_timeout, with_store_timeout};
 use crate::wire;
 
@@ -24,8 +25,10 @@ pub(crate) struct JoinRequest<'a> {
     pub(crate) code: Option<&'a str>,
     /// The solution of a challenge.
     pub(crate) solution: Option<&'a str>,
-    /// The address of the client; `None` for a request without a connection.
-    pub(crate) client: Option<IpAddr>,
+    /// Who sends the request.
+    pub(crate) client: &'a Client,
+    /// Signs of a program.
+    pub(crate) signals: JoinSignals,
 }
 
 impl TicketService {
@@ -38,33 +41,48 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution, client } = request;
-        if !item.is_reserved()
-            && let Err(limited) = self.rate_limits.check_user_join(item, &user)
-        {
-            self.metrics.joined(Err(&limited));
-            return Err(limited);
-        }
+        let JoinRequest { user, token, code, solution, client, signals } = request;
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
-        let mut proof = JoinProof::Solution(solution);
-        if let Some(ticket) = presented.filter(|ticket| ticket.user == user) {
+        let presented = presented.filter(|ticket| ticket.user == user);
+        let permitted = self.permit_join(item, &user, presented.as_ref(), client);
+        let is_exempt = permitted.inspect_err(|refused| self.metrics.joined(Err(refused)))?;
+        let mut proof = if is_exempt { JoinProof::Exempt } else { JoinProof::Solution(solution) };
+        if let Some(ticket) = presented {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
             proof = JoinProof::Token;
         }
-        let joined = self.issue_ticket(item, user, (code, proof, client), begun).await;
+        // An allow rule also says that the client may be a program.
+        let signals = (!is_exempt).then_some(signals);
+        let joined = self.issue_ticket(item, user, (code, proof, signals), client, begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
         joined
     }
 
+    /// Refuses a join of a blocked or too frequent user. Returns whether an allow rule exempts it from the challenge.
+    fn permit_join(
+        &self,
+        item: &ItemId,
+        user: &UserId,
+        presented: Option<&Ticket>,
+        client: &Client,
+    ) -> Result<bool> {
+        let is_exempt = self.access.require_join(item, user, presented, client)?;
+        if !is_exempt && !item.is_reserved() {
+            self.rate_limits.check_user_join(item, user)?;
+        }
+        Ok(is_exempt)
+    }
+
     async fn issue_ticket(
         &self,
         item: &ItemId,
         user: UserId,
-        (code, mut proof, client): (Option<&str>, JoinProof<'_>, Option<IpAddr>),
+        (code, mut proof, signals): (Option<&str>, JoinProof<'_>, Option<JoinSignals>),
+        client: &Client,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
@@ -89,6 +107,9 @@ impl TicketService {
                 if lane != cached.line.lane {
                     // The user has a ticket of another lane.
                     (line, cached) = self.line_for_join(LineKey::from(&ticket)).await?;
+                }
+                if let Some(signals) = signals.filter(|_| new) {
+                    self.signals.joined(&ticket, signals);
                 }
                 let token = self.ticket_keys.token(&ticket);
                 let (cached, place) = self.with_position(&line, &ticket, cached, place).await?;

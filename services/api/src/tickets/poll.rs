@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::connections::Transport;
 use super::{TicketService, UnverifiedToken};
+use crate::access::{BlockedCall, Client};
 use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
@@ -161,9 +162,14 @@ impl TicketService {
     /// Answers a poll without waiting, or returns `None` if that needs the store or is an error.
     pub(crate) fn poll_cached(&self, presented: UnverifiedToken) -> Option<wire::Ticket> {
         let ticket = self.verify_token(&presented).ok()?;
+        if !self.access.is_empty() && self.access.blocks(&ticket, &presented.client) {
+            return None;
+        }
         let (cached, state) = self.lines.get(&LineKey::from(&ticket))?.locate(&ticket)?;
         let view = TicketView::from_state(state, self.clock.now_ms()).ok()?;
-        Some(self.ticket_response(&ticket, presented.token, Some(&cached), view))
+        let response = self.ticket_response(&ticket, presented.token, Some(&cached), view);
+        self.score_poll(&ticket, &response);
+        Some(response)
     }
 
     /// Answers a poll. The response for a waiting ticket is delayed by up to `wait`, until something
@@ -174,13 +180,25 @@ impl TicketService {
         wait: Duration,
     ) -> Result<wire::Ticket> {
         let ticket = self.verify_token(&presented)?;
+        self.access.require_ticket(&ticket, &presented.client, BlockedCall::Ticket)?;
         let line = with_request_timeout(self.lines.get_or_load(&LineKey::from(&ticket))).await;
         let TicketSnapshot { cached, view } = match line {
             Err(Error::ItemNotFound) => self.observe_without_item(&ticket).await?,
             line if wait.is_zero() => self.observe(&*line?, &ticket).await?,
-            line => self.wait_for_change(&*line?, &ticket, wait).await?,
+            line => self.wait_for_change(&*line?, (&ticket, &presented.client), wait).await?,
         };
-        Ok(self.ticket_response(&ticket, presented.token, cached.as_deref(), view))
+        let response = self.ticket_response(&ticket, presented.token, cached.as_deref(), view);
+        // A long poll may be repeated immediately.
+        if wait.is_zero() {
+            self.score_poll(&ticket, &response);
+        }
+        Ok(response)
+    }
+
+    fn score_poll(&self, ticket: &Ticket, response: &wire::Ticket) {
+        if response.status == Status::Waiting && !ticket.item.is_reserved() {
+            self.signals.polled(ticket, response.poll_after_ms);
+        }
     }
 
     /// Returns the current state of a ticket, from the cached line or from the store. Polls, long
@@ -242,10 +260,11 @@ impl TicketService {
     async fn wait_for_change(
         &self,
         line: &LineHandle,
-        ticket: &Ticket,
+        (ticket, client): (&Ticket, &Client),
         wait: Duration,
     ) -> Result<TicketSnapshot> {
         let deadline = Instant::now() + wait;
+        let mut rules = self.access.subscribe();
         // Subscribed before the first observation, so that no change is missed in between.
         let mut changes = line.subscribe_changes();
         let mut snapshot = self.observe(line, ticket).await?;
@@ -261,10 +280,13 @@ impl TicketService {
             tokio::select! {
                 // Never an error: `line` keeps the sender alive.
                 _ = changes.changed() => {}
+                // Never an error: the service keeps the sender alive.
+                _ = rules.changed() => {}
                 () = sleep_until(next_mark) => {}
                 () = self.stop.cancelled() => break,
                 () = permit.superseded() => break,
             }
+            self.access.require_ticket(ticket, client, BlockedCall::Ticket)?;
             let current = self.observe(line, ticket).await?;
             let before = std::mem::replace(&mut snapshot, current);
             if snapshot.differs_from(&before) {

@@ -11,6 +11,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::connections::{ConnectionPermit, Transport};
 use super::poll::{LIVENESS_INTERVAL, TicketSnapshot, TicketView};
 use super::{TicketService, UnverifiedToken};
+use crate::access::{BlockedCall, Client};
 use crate::error::{Error, Result};
 use crate::lines::LineHandle;
 use crate::wire;
@@ -52,8 +53,11 @@ pub(crate) struct Subscription {
     line: Arc<LineHandle>,
     ticket: Ticket,
     token: String,
+    client: Client,
     changes: watch::Receiver<()>,
     ends: watch::Receiver<()>,
+    /// Changes of the block list.
+    rules: watch::Receiver<()>,
     /// The first observation, until it is sent.
     first: Option<TicketSnapshot>,
     last_sent: LastSent,
@@ -89,6 +93,8 @@ impl TicketService {
         page: Option<String>,
     ) -> Result<Subscription> {
         let ticket = self.verify_token(&presented)?;
+        let rules = self.access.subscribe();
+        self.access.require_ticket(&ticket, &presented.client, BlockedCall::Ticket)?;
         let permit = self.connections.acquire(&ticket, transport).ok_or(Error::TooManyStreams)?;
         let line = self.line_handle(&ticket).await?;
         // Subscribed before the first observation, so that no change is missed in between.
@@ -102,8 +108,10 @@ impl TicketService {
             line,
             ticket,
             token: presented.token,
+            client: presented.client,
             changes,
             ends,
+            rules,
             first: Some(first),
             last_sent,
             page,
@@ -150,10 +158,7 @@ impl Subscription {
         loop {
             tokio::select! {
                 () = self.service.stop.cancelled() => return self.reconnect_event(),
-                () = self.permit.superseded() => {
-                    self.finished = true;
-                    return StreamEvent::Failed(Error::Superseded);
-                }
+                () = self.permit.superseded() => return self.fail(Error::Superseded),
                 // Changes of the line affect waiting tickets only. Never an error: `self.line`
                 // keeps the sender alive.
                 _ = self.changes.changed(), if self.is_waiting() => self.next_check_at = Instant::now(),
@@ -163,6 +168,11 @@ impl Subscription {
                     self.next_check_at = self.next_check_at.min(self.last_check_at + MIN_ENTRY_CHECK_INTERVAL);
                     continue;
                 }
+                // Does not check the ticket, because all streams of the pod are woken.
+                _ = self.rules.changed() => match self.permitted() {
+                    Ok(()) => continue,
+                    Err(error) => return self.fail(error),
+                },
                 () = sleep_until(self.next_check_at) => {}
             }
             if let Some(event) = self.check().await {
@@ -171,7 +181,20 @@ impl Subscription {
         }
     }
 
+    /// Refuses a blocked user. A rule may also begin to apply because an allow rule expires.
+    fn permitted(&self) -> Result<()> {
+        self.service.access.require_ticket(&self.ticket, &self.client, BlockedCall::Ticket)
+    }
+
+    fn fail(&mut self, error: Error) -> StreamEvent {
+        self.finished = true;
+        StreamEvent::Failed(error)
+    }
+
     async fn check(&mut self) -> Option<StreamEvent> {
+        if let Err(blocked) = self.permitted() {
+            return Some(self.fail(blocked));
+        }
         let observed = self.service.observe(&self.line, &self.ticket).await;
         let silent = self.last_event_at.elapsed() >= KEEP_ALIVE_INTERVAL;
         self.last_check_at = Instant::now();
@@ -186,10 +209,7 @@ impl Subscription {
                 self.next_check_at = Instant::now() + LIVENESS_INTERVAL;
                 silent.then_some(StreamEvent::KeepAlive)
             }
-            Err(error) => {
-                self.finished = true;
-                Some(StreamEvent::Failed(error))
-            }
+            Err(error) => Some(self.fail(error)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Content for browsers without scripts. The browser reloads the page by `Refresh`.
 
 use daegi_domain::{Eta, LineState, Status};
+use daegi_runtime::problem::BlockedNotice;
 
 use super::messages::Messages;
 use super::{CodeForm, PageState};
@@ -23,6 +24,8 @@ pub(super) struct Still<'a> {
     pub(super) join: Option<&'a str>,
     /// Whether the ticket waits, so that a code moves it.
     pub(super) waits: bool,
+    /// Why a rule blocks the user.
+    pub(super) blocked: Option<&'a BlockedNotice>,
     /// The state of a line that refuses joins, for the script; otherwise empty.
     pub(super) line_state: &'static str,
 }
@@ -54,6 +57,7 @@ pub(super) fn refresh(state: &PageState, code: CodeForm) -> Option<String> {
         PageState::Outside
         | PageState::Refused(_)
         | PageState::NeedsScripts
+        | PageState::Blocked(_)
         | PageState::LineClosed
         | PageState::Missing => None,
     }
@@ -89,6 +93,9 @@ impl<'a> Still<'a> {
                 texts("scriptsHead", "scriptsCode").with_join(messages.get("join"))
             }
             PageState::NeedsScripts => texts("scriptsHead", "scriptsText"),
+            PageState::Blocked(notice) => {
+                Self { blocked: Some(&**notice), ..texts("blockedHead", "blockedText") }
+            }
             PageState::Missing => texts("missingHead", "missingText"),
             PageState::Trouble => texts("troubleHead", "troubleText"),
         }
@@ -120,7 +127,16 @@ impl<'a> Still<'a> {
 
     fn texts(messages: &'static Messages, head: &str, text: &str) -> Self {
         let (head, text) = (messages.get(head), messages.get(text));
-        Self { head, text, place: None, entry_url: None, join: None, waits: false, line_state: "" }
+        Self {
+            head,
+            text,
+            place: None,
+            entry_url: None,
+            join: None,
+            waits: false,
+            blocked: None,
+            line_state: "",
+        }
     }
 
     fn with_join(self, word: &'a str) -> Self {

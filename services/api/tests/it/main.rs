@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod batching;
+mod block_list;
 mod caches;
 mod challenge;
 mod connections;
@@ -21,6 +22,7 @@ mod process;
 mod rate_limits;
 mod recovery;
 mod redis;
+mod signals;
 mod socket;
 mod spy_store;
 mod sse_client;

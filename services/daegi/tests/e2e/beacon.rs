@@ -66,6 +66,7 @@ impl Fleet {
             outbox_max: 1_000,
             ticket_keys: keys,
             beacons: Arc::new(daegi_scheduler::Beacons::new(relay)),
+            blocklist: None,
             sink: Arc::new(DiscardSink),
             tracer: Tracer::default(),
         };

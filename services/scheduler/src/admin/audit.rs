@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use daegi_domain::{Item, ItemId, rfc3339};
+use daegi_domain::{Item, ItemId, Millis, rfc3339};
 use daegi_runtime::http::QueryParams;
 use percent_encoding::percent_decode;
 use schemars::JsonSchema;
@@ -83,6 +83,32 @@ pub(super) async fn show(
         .filter(|entry| query.item_id.is_none() || entry.item_id == query.item_id)
         .take(query.limit.unwrap_or(DEFAULT_LIMIT) as usize);
     Ok(Json(AuditPage { entries: entries.collect() }))
+}
+
+/// Returns the text of an entry for a change that no operator made.
+pub(crate) fn audit_text(
+    replica: &str,
+    action: &str,
+    (from, to): (Value, Value),
+    now: Millis,
+) -> String {
+    let entry = Entry {
+        at: rfc3339(now),
+        operator: None,
+        replica: replica.to_owned(),
+        action: action.to_owned(),
+        item_id: None,
+        from,
+        to,
+    };
+    serde_json::to_string(&entry).unwrap_or_default()
+}
+
+impl Operator {
+    /// Returns the name, if the operator gave one.
+    pub(super) fn name(&self) -> Option<String> {
+        self.0.clone()
+    }
 }
 
 impl AdminState {

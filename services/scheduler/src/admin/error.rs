@@ -51,6 +51,8 @@ pub(super) enum AdminError {
     NotSigned(u64),
     #[error("item {0} has no lane {1}: set the lanes of its policy first")]
     LaneNotFound(ItemId, LaneName),
+    #[error("the block list has at most {1} rules{sep}{0}: remove some first", sep = if .0.is_empty() { "" } else { " " })]
+    AccessListFull(&'static str, u32),
     #[error("no random bytes can be made: {0}; try again")]
     NoRandomness(getrandom::Error),
     #[error(transparent)]
@@ -79,6 +81,7 @@ impl From<AdminError> for Problem {
             | AdminError::NotScheduled(_)
             | AdminError::DrawBegun(_)
             | AdminError::NoBeacon(_)
+            | AdminError::AccessListFull(..)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use daegi_domain::{ItemId, LaneName, LanePolicy, Millis, lane, rfc3339};
+use daegi_domain::{ItemId, LaneName, LanePolicy, Millis, SignalCounts, lane, rfc3339};
 use daegi_runtime::http::PathParams;
 use daegi_store::LaneCounts;
 use schemars::JsonSchema;
@@ -39,6 +39,10 @@ use crate::monitor::{SAMPLE_MS, Sample};
     },
     "admittedPerSecond": 9.8,
     "etaSeconds": 429,
+    "signals": {
+        "automated": 812, "source": 1004, "headers": 640, "earlyPolls": 95, "noPage": 871, "honeypot": 12,
+        "uncounted": 0,
+    },
     "events": events_example(),
     "lanes": [
         lane_example("standard", 80, 4000),
@@ -55,6 +59,8 @@ pub(super) struct LineDetail {
     admitted_per_second: Option<f64>,
     /// Until a ticket that joins now is admitted; null if unknown.
     eta_seconds: Option<u64>,
+    /// How many tickets have signals of a program. Nothing follows from them but this figure.
+    signals: SignalCounts,
     /// The latest events of this line that the leader published, newest first.
     events: Vec<EventView>,
     /// The lanes, the standard lane first; empty if the item has no others. `people` has the sums, its
@@ -150,9 +156,10 @@ pub(super) async fn now(
             admin.store.counts(&ids),
             admin.store.settings(),
             admin.store.heartbeats(at),
+            admin.store.signal_counts(&ids[0], at),
         )
     };
-    let (item, counts, settings, heartbeats) = store_call(reads).await?;
+    let (item, counts, settings, heartbeats, signals) = store_call(reads).await?;
     let [id] = ids;
     let Some((item, counts)) = item.zip(counts.into_iter().next()) else {
         return Err(AdminError::ItemNotFound(id));
@@ -182,6 +189,7 @@ pub(super) async fn now(
             abandoned: counts.totals.abandoned,
         },
         item,
+        signals,
         events,
         lanes,
     }))

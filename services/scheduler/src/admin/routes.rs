@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{ItemId, LineState, Policy};
+use daegi_domain::{ItemId, LineState, Policy, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{Document, Group, Operation, Parameter, ResponseSpec, schema_of};
 use schemars::json_schema;
 use serde_json::{Value, json};
 
+use super::access::{
+    AccessPage, AddRules, ChangedRules, Checked, CheckedRequest, Contact, RemoveRules,
+};
 use super::audit::AuditPage;
 use super::beacon::BeaconSignature;
 use super::counts::TokenCounts;
@@ -22,7 +25,7 @@ use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
 use super::{
-    AdminState, audit, beacon, counts, invitations, items, leader, lines, policy, recovery,
+    AdminState, access, audit, beacon, counts, invitations, items, leader, lines, policy, recovery,
     settings,
 };
 
@@ -104,11 +107,31 @@ const LINE_LIMIT: Parameter = Parameter {
     ..SEARCH
 };
 
+const RULE_SEARCH: Parameter = Parameter {
+    description: "Only rules whose id, subject, item, reason or author contains this.",
+    ..SEARCH
+};
+const RULE_LIMIT: Parameter = Parameter {
+    name: "limit",
+    description: "Maximum number of rules in the response.",
+    schema: |_| {
+        let (default, max) = access::LIMITS;
+        json_schema!({ "type": "integer", "minimum": 0, "maximum": max, "default": default })
+    },
+    ..SEARCH
+};
+const EXPORTED_USER: Parameter = Parameter {
+    name: "userId",
+    description: "Only events of this user.",
+    schema: schema_of::<UserId>,
+    ..SEARCH
+};
+
 /// The path of the admin API that the paths below are relative to.
 pub(super) const BASE: &str = "/internal/admin/v1";
 
 /// Every operation, in the order of the docs page.
-pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
+pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
     [
         Group {
             tag: "settings",
@@ -140,6 +163,18 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
                 reset(),
                 line_now(),
                 line_history(),
+            ],
+        },
+        Group {
+            tag: "access",
+            description: "The block and allow list. A change is in force on all pods within 2 s.",
+            operations: vec![
+                access_rules(),
+                add_access(),
+                remove_access(),
+                check_access(),
+                export_access(),
+                set_contact(),
             ],
         },
         Group {
@@ -356,6 +391,60 @@ fn audit() -> AdminOperation {
         .with_parameters([AUDITED_ITEM, AUDIT_LIMIT])
         .with_response(ResponseSpec::json::<AuditPage>(200, "The audit log."))
         .with_problems([Code::InvalidRequest])
+}
+
+fn access_rules() -> AdminOperation {
+    let id = ("accessRules", "The rules, newest first.");
+    Operation::new(("get", "/access"), id, access::list)
+        .with_parameters([RULE_SEARCH, OFFSET, RULE_LIMIT])
+        .with_response(ResponseSpec::json::<AccessPage>(200, "One page of the list."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn add_access() -> AdminOperation {
+    let id = ("addAccessRules", "Adds rules, or replaces those that match the same.");
+    change(("post", "/access"), id, access::add)
+        .with_description("Tickets and entries of blocked users end when their user sends the next request. An allow rule wins over every block rule.")
+        .with_body::<AddRules>(true)
+        .with_response(ResponseSpec::json::<ChangedRules>(200, "What changed."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
+}
+
+fn remove_access() -> AdminOperation {
+    let id = ("removeAccessRules", "Removes rules by id; unknown ids are ignored.");
+    change(("post", "/access/remove"), id, access::remove)
+        .with_description(
+            "A rule of the file of `DAEGI_BLOCKLIST` comes back within seconds: remove it there.",
+        )
+        .with_body::<RemoveRules>(true)
+        .with_response(ResponseSpec::json::<ChangedRules>(200, "What changed."))
+        .with_problems(BODY_PROBLEMS)
+}
+
+fn check_access() -> AdminOperation {
+    let id = ("checkAccess", "What the list says about a request, and by which rules.");
+    Operation::new(("post", "/access/check"), id, access::check)
+        .with_body::<CheckedRequest>(true)
+        .with_response(ResponseSpec::json::<Checked>(200, "The decision now."))
+        .with_problems(BODY_PROBLEMS)
+}
+
+fn export_access() -> AdminOperation {
+    let id = ("exportAccess", "Who was blocked when, why and by which rule, as CSV.");
+    Operation::new(("get", "/access/export"), id, access::export)
+        .with_description("Changes of rules, tickets that ended, and refused joins: the latest 10,000 of each, newest first. Of refused joins a pod records at most 20 per second, and one per user, rule and hour.")
+        .with_parameters([EXPORTED_USER])
+        .with_response(ResponseSpec::media(200, "The events.", "text/csv"))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn set_contact() -> AdminOperation {
+    let id = ("setContact", "Sets where blocked users can complain.");
+    change(("put", "/access/contact"), id, access::set_contact)
+        .with_body::<Contact>(true)
+        .with_response(ResponseSpec::json::<Contact>(200, "The address that applies now."))
+        .with_problems(BODY_PROBLEMS)
 }
 
 const ITEM_PROBLEMS: [Code; 2] = [Code::InvalidRequest, Code::ItemNotFound];

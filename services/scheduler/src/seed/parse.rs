@@ -1,26 +1,27 @@
-//! Parses seeds; errors carry the line or entry.
+//! Parses files of seeds and of rules; errors carry the line or entry.
 
 use std::collections::HashSet;
 
 use csv::{ErrorKind, StringRecord, Trim};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Seed, SeedEntry, SeedError};
+use super::{Entry, Seed, SeedError};
 
-pub(super) fn json(text: &str) -> Result<Vec<SeedEntry>, SeedError> {
+pub(super) fn json<T: DeserializeOwned>(text: &str) -> Result<Vec<Entry<T>>, SeedError> {
     let entries: Vec<Value> = serde_json::from_str(text).map_err(|error| invalid("JSON", error))?;
     let entries = entries.into_iter().zip(1..);
     let seeds = entries.map(|(entry, index): (Value, usize)| {
         let at = format!("entry {index}");
         match serde_json::from_value(entry) {
-            Ok(seed) => Ok((at, seed)),
+            Ok(parsed) => Ok((at, parsed)),
             Err(error) => Err(invalid(at, error)),
         }
     });
     seeds.collect()
 }
 
-pub(super) fn csv(text: &str) -> Result<Vec<SeedEntry>, SeedError> {
+pub(super) fn csv<T: DeserializeOwned>(text: &str) -> Result<Vec<Entry<T>>, SeedError> {
     let mut reader = csv::ReaderBuilder::new().trim(Trim::All).from_reader(text.as_bytes());
     let headers = reader.headers().map_err(|error| invalid("line 1", error))?.clone();
     if headers.is_empty() {
@@ -33,11 +34,14 @@ pub(super) fn csv(text: &str) -> Result<Vec<SeedEntry>, SeedError> {
     records.collect()
 }
 
-fn entry(record: &StringRecord, headers: &StringRecord) -> Result<SeedEntry, SeedError> {
+fn entry<T: DeserializeOwned>(
+    record: &StringRecord,
+    headers: &StringRecord,
+) -> Result<Entry<T>, SeedError> {
     let line = record.position().map_or(0, csv::Position::line);
     let at = format!("line {line}");
     match record.deserialize(Some(headers)) {
-        Ok(seed) => Ok((at, seed)),
+        Ok(parsed) => Ok((at, parsed)),
         Err(error) => Err(invalid(at, reason(&error, headers))),
     }
 }
@@ -67,7 +71,7 @@ fn reason(error: &csv::Error, headers: &StringRecord) -> String {
 }
 
 /// Checks the rules that need more than one field or seed.
-pub(super) fn validate(seeds: Vec<SeedEntry>) -> Result<Vec<Seed>, SeedError> {
+pub(super) fn validate(seeds: Vec<Entry<Seed>>) -> Result<Vec<Seed>, SeedError> {
     let mut ids = HashSet::new();
     for (at, seed) in &seeds {
         seed.policy.check().map_err(|error| invalid(at, error))?;

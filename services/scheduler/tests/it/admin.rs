@@ -2,6 +2,7 @@
 
 mod access;
 mod beacon;
+mod block_list;
 mod console;
 mod harness;
 mod invitations;

@@ -36,6 +36,7 @@ impl Replica {
             outbox_max: OUTBOX_MAX,
             ticket_keys: TicketKeys::generate(),
             beacons: beacon::from_relays(&[]),
+            blocklist: None,
             sink: Arc::new(DiscardSink),
             tracer: Tracer::default(),
         };

@@ -1,20 +1,22 @@
 // One line: current figures, history and controls.
 
 import { useState } from "preact/hooks";
-import { type Change, type LineDetail, linePath, type Overview } from "../api.js";
+import { type Change, type LineDetail, linePath, type Overview, type SignalCounts } from "../api.js";
 import { count, rate, percent, duration } from "../format.js";
 import { Changes } from "../components/changes.js";
 import { type Action, Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
 import { Events, Figure, State } from "../components/summary.js";
 import { usePoll } from "../poll.js";
 import { conversion } from "../series.js";
-import { t } from "../i18n.js";
+import { t, tEnum } from "../i18n.js";
 import { Charts } from "./charts.js";
 import { BrandingForm } from "./branding.js";
 import { OpeningCard } from "./opening.js";
 import { LanesCard } from "./lanes.js";
 import { ConnectionLost, type PageProps } from "./page.js";
 import { PolicyForm } from "./policy.js";
+
+const SIGNALS = ["source", "headers", "earlyPolls", "noPage", "honeypot"] as const;
 
 export function Line({ watch, id }: PageProps & { id: string }) {
   const line = usePoll<LineDetail>(watch, linePath(id, "line"));
@@ -106,7 +108,7 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineDetail }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds, signals } }: { line: LineDetail }) {
   const aside = [
     people.returning > 0 && t("returning", { n: count(people.returning) }),
     people.missed > 0 && t("missed", { n: count(people.missed) }),
@@ -131,7 +133,26 @@ function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { li
         </Figure>
       </dl>
       <Front front={people.frontier} tail={people.tail} />
+      {signals && <Automated signals={signals} joined={people.joined} />}
     </>
+  );
+}
+
+/** Shows how many tickets look automated, by signal, and what the operator can do. */
+function Automated({ signals, joined }: { signals: SignalCounts; joined: number }) {
+  if (SIGNALS.every((name) => signals[name] === 0)) return null;
+  return (
+    <section class="card" aria-labelledby="signals">
+      <h2 id="signals">{t("signals", { n: count(signals.automated), all: count(joined) })}</h2>
+      <ul>
+        {SIGNALS.map((name) => (
+          <li key={name}>{tEnum("signal_", name).replace("{n}", count(signals[name]))}</li>
+        ))}
+      </ul>
+      <p class="soft">
+        {t("signalsText")} <a href="#/access">{t("access")}</a>
+      </p>
+    </section>
   );
 }
 

@@ -5,17 +5,19 @@ use daegi_domain::draw::draw_seed;
 use daegi_domain::{
     Beacon, BeaconKind, Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName,
     ItemUpdate, ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number,
-    Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Ticket, TicketEvent,
-    UserId,
+    Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Signals, Ticket,
+    TicketEvent, UserId,
 };
 use daegi_store::{
-    AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor, ControlStore, EntryProof, Epoch, Expiry,
-    ItemStore, JoinOutcome, LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore,
-    OutboxBatch, OutboxStore, RedisStore, ReplayStore, Result, Store, StoreImage, TicketStore,
+    AccessChange, AccessLog, AccessStore, AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor,
+    ControlStore, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome, LaneJoin, LeaveLimit,
+    MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore, RedisStore,
+    ReplayStore, Result, SignalStore, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
 use super::history::{FEW_USERS, Op, Plan, UpdateSpec};
+use crate::access::{self, rule};
 use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, settings_are_restored, user};
 
 /// So low that random histories exceed it.
@@ -270,6 +272,30 @@ impl<'a> ModelHarness<'a> {
                 let (who, text) = (format!("pod-{who}"), format!("{text} and more"));
                 both!(self, store => store.put_heartbeat(&who, &text, self.now))?;
                 both!(self, store => store.heartbeats(self.now)).map(drop)
+            }
+            Op::Access { remove, put, contact } => {
+                let name = |index: &usize| format!("u-{index}");
+                let removed = access::remove(remove.iter().map(|user| rule(&name(user), "r")));
+                let put = put.iter().map(|(user, reason)| rule(&name(user), &reason.to_string()));
+                let contact = contact.map(|contact| contact.map(|n| format!("https://x/{n}")));
+                let change = AccessChange {
+                    remove: removed.remove,
+                    contact_url: contact,
+                    ..access::put(put)
+                };
+                both!(self, store => store.change_access(&change, self.now))?;
+                both!(self, store => store.access_rules())?;
+                both!(self, store => store.access_revision())?;
+                both!(self, store => store.access_events(AccessLog::Changes, 3)).map(drop)
+            }
+            Op::Signals { item, tickets } => {
+                let ticket = |(lane, number, bits): &(Lane, u64, u8)| {
+                    (*lane, Number(*number), Signals::from_bits(*bits))
+                };
+                let (id, now) = (&self.items[*item], self.now);
+                let tickets: Vec<_> = tickets.iter().map(ticket).collect();
+                both!(self, store => store.add_signals(id, &tickets, now))?;
+                both!(self, store => store.signal_counts(id, now)).map(drop)
             }
             Op::Advance { ms } => {
                 self.now = self.now.saturating_add_signed(*ms);

@@ -185,6 +185,17 @@ pub(crate) enum Op {
         who: usize,
         text: u32,
     },
+    /// Removes and puts rules of the block list that name users by their index.
+    Access {
+        remove: Vec<usize>,
+        put: Vec<(usize, u32)>,
+        contact: Option<Option<u32>>,
+    },
+    /// Signals of tickets, by number and bits.
+    Signals {
+        item: usize,
+        tickets: Vec<(Lane, u64, u8)>,
+    },
     Advance {
         ms: i64,
     },
@@ -365,6 +376,18 @@ fn lanes() -> impl Strategy<Value = Vec<LanePolicy>> {
     ]
 }
 
+fn signals() -> impl Strategy<Value = Op> {
+    let tickets = prop::collection::vec((lane(), 0..20u64, 0..32u8), 0..6);
+    (0..ITEMS, tickets).prop_map(|(item, tickets)| Op::Signals { item, tickets })
+}
+
+fn access() -> impl Strategy<Value = Op> {
+    let remove = prop::collection::vec(0..FEW_USERS, 0..3);
+    let put = prop::collection::vec((0..FEW_USERS, any::<u32>()), 0..3);
+    let contact = prop::option::weighted(0.2, prop::option::of(any::<u32>()));
+    (remove, put, contact).prop_map(|(remove, put, contact)| Op::Access { remove, put, contact })
+}
+
 fn lane() -> impl Strategy<Value = Lane> {
     prop_oneof![2 => Just(0), 1 => Just(1), 1 => Just(2)].prop_map(|n| Lane::numbered(n).unwrap())
 }
@@ -466,5 +489,7 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         2 => (item(), stale()).prop_map(|(item, stale)| Op::Close { item, stale }),
         1 => any::<u32>().prop_map(|entry| Op::AppendAudit { entry }),
         2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),
+        3 => access(),
+        3 => signals(),
     ]
 }

@@ -92,8 +92,12 @@ impl AdminHarness {
         let response = self.router.handle(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
-        let body =
-            if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        // CSV is a text.
+        let text = || String::from_utf8(bytes.to_vec()).unwrap().into();
+        let body = match bytes.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice(&bytes).unwrap_or_else(|_| text()),
+        };
         Reply { status: parts.status, headers: parts.headers, body }
     }
 

@@ -16,6 +16,10 @@ fn body_of(path: &str, method: &str) -> Value {
         ("manually", _) | ("{itemId}", "put") => update,
         ("policy", _) => json!({"maxActive": 3}),
         ("invitations", _) => json!({"lane": "members", "expiresAt": "2023-12-01T20:00:00Z"}),
+        ("access", "post") => json!({"rules": [{"kind": "block", "userId": "kim", "reason": "r"}]}),
+        ("remove", _) => json!({"ids": ["6f1c0a52d0a94be1"]}),
+        ("check", _) => json!({"itemId": "concert", "userId": "kim"}),
+        ("contact", _) => json!({"contactUrl": "https://shop.example/help"}),
         ("beacon", _) => json!({"round": ROUND, "signature": SIGNATURE}),
         _ => Value::Null,
     }
