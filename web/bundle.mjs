@@ -7,12 +7,12 @@ import { fileURLToPath } from "node:url";
 
 const check = process.argv.includes("--check");
 
-/** `name.js` from the script, `name.css` from the style. */
-export async function bundle(page, { name, script, style, ...options }) {
+/** `name.js` from the script, `name.css` from the style, and further scripts by name. */
+export async function bundle(page, { name, script, style, scripts, ...options }) {
   const here = fileURLToPath(new URL(".", page));
   const { outputFiles } = await build({
     absWorkingDir: here,
-    entryPoints: { [name]: script, style },
+    entryPoints: { [name]: script, style, ...scripts },
     outdir: "dist",
     bundle: true,
     minify: true,

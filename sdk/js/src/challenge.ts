@@ -37,7 +37,7 @@ const ROUND_CONSTANTS = roundConstants();
 
 /** Returns the solution with the lowest nonce. Pauses every `sliceMs`, 12 ms by default. */
 export async function solveChallenge({ kind, challenge, difficulty }: Challenge, signal?: AbortSignal, sliceMs = SLICE_MS): Promise<string> {
-  if (kind !== "pow") throw new Error(`challenges of the kind ${kind} are not supported: update this client`);
+  if (kind !== "pow") throw new Error(`unknown challenge ${kind}: update this client`);
   const search = new NonceSearch(challenge, difficulty);
   for (;;) {
     signal?.throwIfAborted();
@@ -56,7 +56,7 @@ export class NonceSearch {
     challenge: string,
     readonly difficulty: number,
   ) {
-    if (!/^[0-9a-f]{48}$/i.test(challenge)) throw new Error("the challenge is not 48 hexadecimal digits");
+    if (!/^[0-9a-f]{48}$/i.test(challenge)) throw new Error("a challenge has 48 hexadecimal digits");
     for (let word = 0; word < 6; word++) this.#block[word] = Number.parseInt(challenge.slice(8 * word, 8 * word + 8), 16) | 0;
     // The end of a message of 32 bytes: a one bit, zeros, and its length in bits.
     this.#block[8] = 0x80000000 | 0;

@@ -123,12 +123,7 @@ function membersOf(value: unknown): Record<string, unknown> {
 
 function challengeOf({ kind, challenge, difficulty, widget }: Record<string, unknown>): Challenge | null {
   const isComplete = typeof kind === "string" && typeof challenge === "string" && typeof difficulty === "number";
-  return isComplete ? { kind, challenge, difficulty, ...widgetOf(membersOf(widget)) } : null;
-}
-
-function widgetOf({ provider, siteKey, script }: Record<string, unknown>): { widget?: Widget } {
-  const isComplete = typeof provider === "string" && typeof siteKey === "string" && typeof script === "string";
-  return isComplete ? { widget: { provider, siteKey, script } } : {};
+  return isComplete ? { kind, challenge, difficulty, ...(widget ? { widget: widget as Widget } : {}) } : null;
 }
 
 function blockedOf({ reason, rule, until, contactUrl }: Record<string, unknown>): BlockedNotice | null {

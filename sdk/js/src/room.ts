@@ -77,7 +77,7 @@ export class WaitingRoom {
     for (let left = MAX_CHALLENGES; ; left--) {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
-      const hasBody = Object.keys(body).length > 0;
+      const hasBody = code || solution;
       const options = { method: "POST", headers: { "user-id": userId, ...this.#joinHeaders }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
@@ -90,10 +90,10 @@ export class WaitingRoom {
     }
   }
 
-  /** Returns the solution of a challenge; `null` if this client cannot solve it. */
-  #answer(challenge: Challenge, signal?: AbortSignal): Promise<string> | null {
+  /** Returns the solution of a challenge; `undefined` if this client cannot solve it. */
+  #answer(challenge: Challenge, signal?: AbortSignal): Promise<string> | undefined {
     if (challenge.kind === "pow") return this.#solve(challenge, signal);
-    return this.#onChallenge?.(challenge, signal).then((response) => `${challenge.challenge}:${response}`) ?? null;
+    return this.#onChallenge?.(challenge, signal).then((response) => `${challenge.challenge}:${response}`);
   }
 
   /** Polls a ticket. The response is delayed by up to `waitMs` until something changes. */

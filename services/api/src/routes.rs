@@ -118,7 +118,8 @@ const ANY_TICKET: [Code; 8] = [
 /// Returns the operations of the public listener, in the order of the docs page.
 pub(crate) fn public() -> ApiGroup {
     let clients = [join(), poll(), events(), socket(), leave(), line(), draw()];
-    let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
+    let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script()];
+    let page = page.into_iter().chain([widget_script(), wait_style()]);
     let reading = [jwks(), specification(), docs(), style()];
     let operations = clients.into_iter().chain(page).chain(reading).collect();
     Group { tag: "public", description: "For clients.", operations }
@@ -282,6 +283,15 @@ fn wait_script() -> ApiOperation {
         ("get", "/wait.js"),
         ("waitScript", "The script of the page"),
         waiting_page::script,
+    )
+    .with_response(ResponseSpec::media(200, "A script.", "text/javascript"))
+}
+
+fn widget_script() -> ApiOperation {
+    Operation::new(
+        ("get", "/widget.js"),
+        ("waitWidgetScript", "The script of the page's widget"),
+        waiting_page::widget_script,
     )
     .with_response(ResponseSpec::media(200, "A script.", "text/javascript"))
 }

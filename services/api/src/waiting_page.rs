@@ -28,11 +28,14 @@ pub(crate) use colours::style_of;
 
 /// The script of the page.
 pub(crate) const SCRIPT: &str = include_str!("../../../web/wait/dist/wait.js");
+/// The script that shows the widget of a third party, on pages of lines with one.
+pub(crate) const WIDGET_SCRIPT: &str = include_str!("../../../web/wait/dist/widget.js");
 /// The style sheet of the page.
 pub(crate) const STYLE: &str = include_str!("../../../web/wait/dist/wait.css");
 
-/// Hash of script and style, part of their URLs, so that browsers can cache them without expiry.
-pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| build_hash(&[SCRIPT, STYLE]));
+/// Hash of scripts and style, part of their URLs, so that browsers can cache them without expiry.
+pub(crate) static VERSION: LazyLock<String> =
+    LazyLock::new(|| build_hash(&[SCRIPT, WIDGET_SCRIPT, STYLE]));
 
 /// The state of the page, as far as the server knows when it renders it.
 pub(crate) enum PageState {

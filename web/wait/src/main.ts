@@ -2,7 +2,7 @@
 
 import { WaitingRoom } from "../../../sdk/js/src/index.js";
 import { solveInWorker } from "./challenge-worker.js";
-import { solveWidget } from "./widget.js";
+import type { ShowWidget } from "./widget.js";
 import { Chime } from "./chime.js";
 import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
@@ -17,7 +17,7 @@ import { View } from "./view.js";
 import { VisitController } from "./visit.js";
 import { format, localeOf, type Messages } from "./i18n.js";
 
-const { item = "", revision = "", line = "", lanes = "", widget = "" } = document.documentElement.dataset;
+const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
@@ -27,10 +27,7 @@ const room = new WaitingRoom({
     showChecking(messages.checkingHead, messages.checkingText);
     return solveInWorker(challenge, signal);
   },
-  onChallenge(challenge, signal) {
-    showChecking(messages.widgetHead, messages.widgetText);
-    return solveWidget(challenge, widget === "true", signal);
-  },
+  onChallenge: (challenge, signal) => ((globalThis as { showWidget?: ShowWidget }).showWidget ?? reload)(challenge, showChecking, signal),
 });
 const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
@@ -89,6 +86,11 @@ function showChecking(headline: string, text: string): void {
   const screen: Screen = { kind: "joining", headline, text };
   view.show(screen, 0);
   announcer.show(screen);
+}
+
+/** Loads the page again: the line got a widget after the page was loaded. Pods that disagree must not repeat this without a pause. */
+function reload(): Promise<never> {
+  return new Promise(() => setTimeout(() => location.reload(), 3_000));
 }
 
 function titleOf({ kind, headline, place }: Screen): string {

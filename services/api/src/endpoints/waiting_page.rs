@@ -41,6 +41,7 @@ const CHALLENGE_REQUIRED: &str = "CHALLENGE_REQUIRED";
 const CODE: &str = "code";
 const COOKIE_SECONDS: u32 = 86_400;
 const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// `GET /wait/{itemId}`
 pub(crate) async fn page(
@@ -226,15 +227,21 @@ pub(crate) async fn texts(
 
 /// `GET /wait.js`
 pub(crate) async fn script(RawQuery(query): RawQuery) -> Response {
-    let kind = "text/javascript; charset=utf-8";
-    Asset { kind, text: waiting_page::SCRIPT }
-        .into_response(query.as_deref(), &waiting_page::VERSION)
+    asset(JAVASCRIPT, waiting_page::SCRIPT, query)
+}
+
+/// `GET /widget.js`
+pub(crate) async fn widget_script(RawQuery(query): RawQuery) -> Response {
+    asset(JAVASCRIPT, waiting_page::WIDGET_SCRIPT, query)
 }
 
 /// `GET /wait.css`
 pub(crate) async fn style(RawQuery(query): RawQuery) -> Response {
-    Asset { kind: CSS, text: waiting_page::STYLE }
-        .into_response(query.as_deref(), &waiting_page::VERSION)
+    asset(CSS, waiting_page::STYLE, query)
+}
+
+fn asset(kind: &'static str, text: &'static str, query: Option<String>) -> Response {
+    Asset { kind, text }.into_response(query.as_deref(), &waiting_page::VERSION)
 }
 
 fn page_headers() -> [(HeaderName, &'static str); 6] {

@@ -241,10 +241,13 @@ async fn only_the_page_of_a_line_with_a_widget_permits_the_origin_of_the_provide
     }
     assert!(policy.contains(&format!("frame-src {origin};")), "{policy}");
     assert!(policy.starts_with("default-src 'none';") && !policy.contains("unsafe"), "{policy}");
-    assert!(page.text.contains("data-widget=\"true\""));
+    let address = page.text.split('"').find(|text| text.starts_with("/widget.js?v=")).unwrap();
+    let script = harness.get(address).await;
+    assert!(script.header("content-type").starts_with("text/javascript"));
+    assert!(script.header("cache-control").contains("immutable"));
     let plain = harness.get("/wait/plain").await;
     let policy = plain.header("content-security-policy");
     assert!(!policy.contains("http") && !policy.contains("frame-src"), "{policy}");
-    assert!(plain.text.contains("data-widget=\"false\""));
+    assert!(!plain.text.contains("widget"), "{}", plain.text);
     harness.end().await;
 }
