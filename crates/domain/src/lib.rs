@@ -16,6 +16,7 @@
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
+//! | [`page_text`] | a text of an operator, in one language or in several |
 //! | [`language`] | the languages of pages |
 //! | [`line_rules`] | the rules of a line: may it take or admit tickets, its state, positions |
 //! | [`draw`] | the fair draw: permutation, Merkle tree, seed |
@@ -43,6 +44,7 @@ mod limits;
 pub mod line_rules;
 pub mod liveness;
 pub mod opening;
+pub mod page_text;
 pub mod pass;
 pub mod policy;
 pub mod rate;
@@ -53,7 +55,7 @@ pub mod token;
 pub mod topic;
 pub mod trace;
 
-pub use branding::{Branding, BrandingError, Colour};
+pub use branding::{Branding, BrandingError, Colour, FrameAncestor, PageLink, PageLinks};
 pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use control::{ItemControl, LineControl, SealedReveal};
 pub use departed::Departed;
@@ -70,7 +72,7 @@ pub use item::{
     Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
 };
 pub use lane::{LaneError, LaneName, LanePolicy, MAX_LANES};
-pub use language::Language;
+pub use language::{Language, UnknownLanguage};
 pub use limits::StoreLimits;
 pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};
 pub use liveness::LivenessPage;
@@ -78,6 +80,7 @@ pub use opening::{
     Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
     OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
 };
+pub use page_text::PageText;
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};
