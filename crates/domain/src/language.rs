@@ -113,6 +113,12 @@ impl Language {
         }
     }
 
+    /// Returns whether headlines of the language are set in a serif face: only for Latin letters do all systems have one.
+    #[must_use]
+    pub fn has_serif(self) -> bool {
+        matches!(self, Self::English | Self::Spanish | Self::Vietnamese)
+    }
+
     /// Returns the name of the language in that language.
     #[must_use]
     pub fn own_name(self) -> &'static str {

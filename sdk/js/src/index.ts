@@ -9,5 +9,5 @@ export { TicketSubscription, type Connection, type SubscriptionEvents, type Subs
 export { ProblemError, type OpeningTimes, type ProblemCode } from "./problem.js";
 export { type Challenge, type SolveChallenge, solveChallenge } from "./challenge.js";
 export { checkDraw, type DrawCheck, type DrawCheckName, type DrawRecord, type DrawTicket } from "./draw.js";
-export type { Eta, LaneView, Line, LineState, OpeningOrder, PageTexts, Status, Ticket } from "./wire.js";
+export type { Eta, LaneView, Line, LineState, LocalTexts, OpeningOrder, PageLink, PageLinks, PageTexts, Status, Ticket } from "./wire.js";
 export { isFinal } from "./wire.js";

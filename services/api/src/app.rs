@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::config::Rates;
+use daegi_runtime::config::{Rates, StoreConfig};
 use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
@@ -35,6 +35,8 @@ pub struct ApiDeps {
     pub trusted_proxies: TrustedProxies,
     /// How often sources, users and tickets may send requests.
     pub rates: Rates,
+    /// Whether lines survive a restart of the processes: with Redis, and not in memory. The waiting page says so.
+    pub keeps_lines: bool,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -139,6 +141,7 @@ impl ApiDeps {
             limits: ApiLimits::from(config),
             trusted_proxies: config.trusted_proxies.clone(),
             rates: config.rates,
+            keeps_lines: config.store != StoreConfig::Memory,
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

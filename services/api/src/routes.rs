@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use daegi_domain::draw::DrawRecord;
-use daegi_domain::{ItemId, UserId};
+use daegi_domain::{ItemId, Language, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{
     self, Document, Group, Operation, Parameter, ResponseSpec, SchemaOf, schema_of,
@@ -95,6 +95,17 @@ const PAGE: Parameter = Parameter {
     schema: schema_of::<String>,
 };
 
+const LANGUAGE: Parameter = Parameter {
+    name: "language",
+    location: "path",
+    required: true,
+    description: "The tag of a page language.",
+    schema: |_| {
+        let tags: Vec<&str> = Language::ALL.iter().map(|language| language.tag()).collect();
+        json_schema!({ "type": "string", "enum": tags })
+    },
+};
+
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until the next poll; only while waiting.")];
 const ANY_TICKET: [Code; 7] = [
@@ -111,8 +122,9 @@ const ANY_TICKET: [Code; 7] = [
 pub(crate) fn public() -> ApiGroup {
     let clients = [join(), poll(), events(), socket(), leave(), line(), draw()];
     let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
+    let more = [wait_more_script(), wait_more_style(), wait_more_texts(), root()];
     let reading = [jwks(), specification(), docs(), style()];
-    let operations = clients.into_iter().chain(page).chain(reading).collect();
+    let operations = clients.into_iter().chain(page).chain(more).chain(reading).collect();
     Group { tag: "public", description: "For clients.", operations }
 }
 
@@ -237,7 +249,8 @@ fn complete() -> ApiOperation {
 
 fn wait_page() -> ApiOperation {
     Operation::new(("get", WAIT_PAGE), ("waitPage", "The waiting page"), waiting_page::page)
-        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In Korean and English, by `Accept-Language`.")
+        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In English, Korean, Japanese, Chinese (simplified and traditional), Spanish, Vietnamese or Thai: as the user chose on the page, or by `Accept-Language`. `?lang=<tag>` stores a choice in a cookie.")
+        .with_response(ResponseSpec::empty(303, "Back to the page, after `?lang=`."))
         .with_parameters([ITEM])
         .with_response(ResponseSpec::media(200, "The page.", "text/html"))
         .with_response(ResponseSpec::media(404, "A page that reports the missing item.", "text/html"))
@@ -254,7 +267,7 @@ fn wait_join() -> ApiOperation {
 
 fn wait_look() -> ApiOperation {
     let path = "/wait/{itemId}/look.css";
-    Operation::new(("get", path), ("waitLook", "The item's own colours"), waiting_page::look)
+    Operation::new(("get", path), ("waitLook", "The item's own style"), waiting_page::look)
         .with_parameters([ITEM])
         .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
@@ -285,6 +298,32 @@ fn wait_style() -> ApiOperation {
         waiting_page::style,
     )
     .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn wait_more_script() -> ApiOperation {
+    let named = ("waitMoreScript", "The script that the page loads on demand");
+    Operation::new(("get", "/wait-more.js"), named, waiting_page::more_script)
+        .with_response(ResponseSpec::media(200, "A script.", "text/javascript"))
+}
+
+fn wait_more_style() -> ApiOperation {
+    let named = ("waitMoreStyle", "The style that the page loads on demand");
+    Operation::new(("get", "/wait-more.css"), named, waiting_page::more_style)
+        .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn wait_more_texts() -> ApiOperation {
+    let named = ("waitMoreTexts", "The texts that the page loads on demand");
+    Operation::new(("get", "/wait-texts/{language}"), named, waiting_page::more_texts)
+        .with_parameters([LANGUAGE])
+        .with_response(object("The texts by key."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn root() -> ApiOperation {
+    Operation::new(("get", "/"), ("root", "What this host is"), waiting_page::root)
+        .with_description("A page for people who open the host without the address of a line.")
+        .with_response(ResponseSpec::media(200, "A page.", "text/html"))
 }
 
 fn jwks() -> ApiOperation {

@@ -59,6 +59,8 @@ pub(crate) struct ItemSummary {
     pub(crate) state: LineState,
     pub(crate) page: Arc<wire::PageTexts>,
     pub(crate) has_lanes: bool,
+    /// Whether a ticket ends when its user is absent for long.
+    pub(crate) ends_absent: bool,
 }
 
 impl TicketView {
@@ -306,6 +308,7 @@ impl TicketService {
             state: cached.state,
             page: Arc::clone(&cached.page),
             has_lanes: !item.policy.lanes.is_empty(),
+            ends_absent: item.policy.absence_limit_seconds().is_some(),
         })
     }
 

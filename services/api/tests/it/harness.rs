@@ -116,6 +116,7 @@ impl Harness {
             limits,
             trusted_proxies,
             rates,
+            keeps_lines: true,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

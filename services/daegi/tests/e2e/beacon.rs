@@ -48,6 +48,7 @@ impl Fleet {
             limits: daegi_api::ApiLimits::default(),
             trusted_proxies: Default::default(),
             rates: Default::default(),
+            keeps_lines: true,
             tracer: Tracer::default(),
             health: health.component("api"),
         };
