@@ -11,6 +11,7 @@
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
+//! | [`handover`] | codes that hand a ticket over to another device |
 //! | [`challenge`] | challenges at the join: proofs of work |
 //! | [`control`] | the settings of an item as Kafka keeps them |
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
@@ -34,6 +35,7 @@ pub mod control;
 mod departed;
 pub mod draw;
 pub mod event;
+pub mod handover;
 pub mod heartbeat;
 pub mod ids;
 pub mod invitation;
@@ -65,6 +67,7 @@ pub use event::{
     ControlChanged, LineClosed, LineEvent, LineOpened, PublishedDraw, ReadControl, TicketEvent,
     TokenActivated, TokenClosed,
 };
+pub use handover::{HANDOVER_LIFETIME_MS, HandoverError};
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
 pub use invitation::{Invitation, InvitationError};

@@ -14,9 +14,12 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 use crate::endpoints::draw as draw_endpoint;
-use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
+use crate::endpoints::{docs, entry, handover, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
-use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
+use crate::wire::{
+    Completed, Handover, HandoverUse, Join, Line, PageTexts, TakeOver, Ticket, TokenOrPass, Verdict,
+    Wait,
+};
 
 type ApiOperation = Operation<Arc<TicketService>>;
 type ApiGroup = Group<Arc<TicketService>>;
@@ -25,6 +28,8 @@ const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
 const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
 const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const HANDOVER: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/handover";
+const TAKE_OVER: &str = "/api/v1/item/{itemId}/waiting-queue/handover";
 const DRAW: &str = "/api/v1/item/{itemId}/waiting-queue/draw";
 const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
@@ -121,10 +126,11 @@ const ANY_TICKET: [Code; 7] = [
 /// Returns the operations of the public listener, in the order of the docs page.
 pub(crate) fn public() -> ApiGroup {
     let clients = [join(), poll(), events(), socket(), leave(), line(), draw()];
+    let devices = [issue_handover(), used_handover(), take_over()];
     let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
     let more = [wait_more_script(), wait_more_style(), wait_more_texts(), root()];
     let reading = [jwks(), specification(), docs(), style()];
-    let operations = clients.into_iter().chain(page).chain(more).chain(reading).collect();
+    let operations = clients.into_iter().chain(devices).chain(page).chain(more).chain(reading).collect();
     Group { tag: "public", description: "For clients.", operations }
 }
 
@@ -224,6 +230,39 @@ fn draw() -> ApiOperation {
         .with_response(ResponseSpec::json::<DrawRecord>(200, "The record."))
         .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
         .with_problems([Code::ItemNotFound, Code::NoDraw, Code::LineRestarted])
+        .with_problems([Code::RateLimited, Code::Unavailable])
+}
+
+fn issue_handover() -> ApiOperation {
+    let named = ("issueHandover", "Get a code for another device");
+    Operation::new(("post", HANDOVER), named, handover::issue)
+        .with_description("A code with which another device of the user gets the token of this ticket. It works once, for two minutes. Until then it is as secret as the token.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::json::<Handover>(200, "The code."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::RateLimited])
+}
+
+fn used_handover() -> ApiOperation {
+    let named = ("usedHandover", "Whether a code for another device was used");
+    Operation::new(("get", HANDOVER), named, handover::used)
+        .with_description("For the device that shows the code.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::json::<HandoverUse>(200, "Which codes were used."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::RateLimited, Code::Unavailable])
+}
+
+fn take_over() -> ApiOperation {
+    let named = ("takeOver", "Continue on this device");
+    Operation::new(("post", TAKE_OVER), named, handover::take)
+        .with_description("Uses a code of another device: returns its ticket with the token. Both devices can then continue. A code that was used, has expired or is not of this item is refused with `INVALID_CODE`.")
+        .with_parameters([ITEM])
+        .with_body::<TakeOver>(true)
+        .with_response(ticket(200, "The ticket."))
+        .with_problems([Code::InvalidRequest, Code::InvalidCode, Code::InvalidToken])
+        .with_problems([Code::TokenMismatch, Code::ItemNotFound, Code::LineRestarted])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType])
         .with_problems([Code::RateLimited, Code::Unavailable])
 }
 

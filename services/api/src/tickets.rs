@@ -7,6 +7,7 @@
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
+//! | `tickets/handover.rs` | handing a ticket over to another device |
 //! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
@@ -14,6 +15,7 @@ mod challenge;
 mod connections;
 mod draw;
 mod entry;
+mod handover;
 mod join;
 mod poll;
 mod subscription;

@@ -348,6 +348,39 @@ impl From<EndReason> for Reason {
     }
 }
 
+/// A code that hands a ticket over to another device of its user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = json!({ "code": HANDOVER_EXAMPLE, "issuedAt": 1_795_032_000_000_u64, "expiresInMs": 120_000 }))]
+pub(crate) struct Handover {
+    /// The code. It works once, and issuing another one does not void it until that one is used.
+    pub(crate) code: String,
+    /// When it was issued, in Unix milliseconds by the server's clock.
+    pub(crate) issued_at: u64,
+    /// How long it is valid.
+    pub(crate) expires_in_ms: u64,
+}
+
+/// Which handover codes of a ticket were used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = json!({ "usedUpTo": 1_795_032_000_000_u64 }))]
+pub(crate) struct HandoverUse {
+    /// When the code that was used last was issued, in Unix milliseconds: it and all earlier ones do not work any more.
+    /// Null if none was used in the last minutes.
+    pub(crate) used_up_to: Option<u64>,
+}
+
+/// A handover code to use.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({ "code": HANDOVER_EXAMPLE }))]
+pub(crate) struct TakeOver {
+    /// The code.
+    #[schemars(length(max = 256))]
+    pub(crate) code: String,
+}
+
 /// The operator's texts on the waiting page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -461,6 +494,9 @@ impl LocalTexts {
 }
 
 const TOKEN_EXAMPLE: &str = "kim-concert-6878a70f-3101-8000-8ef0-de86b3eaf66c";
+
+const HANDOVER_EXAMPLE: &str =
+    "010001a1d2b3c4000184a7c1d2e3f00112233445566778899aabbccddeeff-kim";
 
 /// A ticket in line, for the published schema.
 fn waiting_example() -> Value {

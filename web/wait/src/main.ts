@@ -149,6 +149,11 @@ view.again.addEventListener("click", () => {
 // The check computes hashes, which browsers allow on secure pages only.
 view.check.hidden = !isSecureContext;
 view.check.addEventListener("click", () => void draw.check());
+view.move.addEventListener("click", async () => {
+  const { token } = storage.current;
+  const loaded = await loadMore().catch(() => null);
+  if (loaded && token) await loaded.more.showHandover(room, token, view, loaded.words);
+});
 view.leave.addEventListener("click", async () => {
   const asked = await loadMore().then(({ more, words }) => more.askLeave(words), () => false);
   if (asked) await visit.leave();
@@ -161,5 +166,13 @@ window.addEventListener("storage", ({ key }) => {
   if (key === storage.key) visit.adopt();
 });
 
-takeInvitation();
-void visit.begin();
+/** Continues with the ticket of another device, if the address has its code. */
+async function begin(): Promise<void> {
+  const code = takeCode(location, history, "from");
+  const loaded = code !== null && (await loadMore().catch(() => null));
+  if (loaded) await loaded.more.takeHandover(room, code as string, storage, view, loaded.words);
+  takeInvitation();
+  await visit.begin();
+}
+
+void begin();

@@ -3,6 +3,7 @@
 
 import { checkDraw } from "../../../sdk/js/src/draw.js";
 import type { WaitingRoom } from "../../../sdk/js/src/index.js";
+import { ask, element } from "./dialog.js";
 import type { Messages } from "./i18n.js";
 import { InvitationPage } from "./invitation-page.js";
 import { InvitationPanel } from "./invitation-panel.js";
@@ -10,7 +11,7 @@ import type { CodeResult } from "./visit.js";
 import { type Expected, type Verdict, verdictOf } from "./verdict.js";
 import type { View } from "./view.js";
 
-export { Handover } from "./handover.js";
+export { showHandover, takeHandover } from "./handover.js";
 
 /** Checks the draw of a ticket with this device. */
 export async function checkedDraw(room: WaitingRoom, token: string, expected: Expected, messages: Messages): Promise<Verdict> {
@@ -50,30 +51,4 @@ export function createInvitation(room: WaitingRoom, view: View, messages: Messag
 /** Asks whether the user leaves the line. */
 export function askLeave(messages: Messages): Promise<boolean> {
   return ask(messages.leaveAsk, messages.leaveWarn, messages.leaveNo, messages.leaveYes, true);
-}
-
-/** Asks a question in a dialog. Returns whether the user confirmed. */
-export async function ask(question: string, text: string, no: string, yes: string, isGrave = false): Promise<boolean> {
-  const dialog = element("dialog", "");
-  const [form, menu, head] = [element("form", ""), element("menu", ""), element("h2", question)];
-  form.method = "dialog";
-  head.id = "ask";
-  dialog.setAttribute("aria-labelledby", head.id);
-  const [stay, go] = [element("button", no), element("button", yes)];
-  [stay.value, go.value, stay.autofocus, go.className] = ["no", "yes", true, isGrave ? "grave" : ""];
-  menu.append(stay, go);
-  form.append(head, element("p", text), menu);
-  dialog.append(form);
-  document.body.append(dialog);
-  dialog.returnValue = "no";
-  dialog.showModal();
-  await new Promise((closed) => dialog.addEventListener("close", closed, { once: true }));
-  dialog.remove();
-  return dialog.returnValue === "yes";
-}
-
-export function element<K extends keyof HTMLElementTagNameMap>(name: K, text: string): HTMLElementTagNameMap[K] {
-  const made = document.createElement(name);
-  made.textContent = text;
-  return made;
 }

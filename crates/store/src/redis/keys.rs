@@ -1,7 +1,7 @@
 //! Every key. All keys of a partition share its hash tag, so that a script's keys are always on
 //! one node of a Redis Cluster.
 
-use daegi_domain::{ItemId, Lane};
+use daegi_domain::{ItemId, Lane, Number};
 
 /// The keys of one partition.
 pub(super) struct PartitionKeys {
@@ -157,6 +157,11 @@ impl LineKeys {
     /// ZSET user → number: the waiting tickets.
     pub(super) fn waiting(&self) -> String {
         format!("{}waiting", self.lane_prefix)
+    }
+
+    /// INTEGER: when the handover code of a ticket that was used last was issued. Has a TTL.
+    pub(super) fn handover(&self, number: Number) -> String {
+        format!("{}handover:{}", self.lane_prefix, number.0)
     }
 
     /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a
