@@ -281,7 +281,7 @@ describe("the waiting page", { skip: !path }, () => {
     await expectPosition(page, 3);
     await daegi.admin("POST", `${item}/reset`);
     await expectPosition(page, 1);
-    await page.getByText("The line was started anew").waitFor();
+    await page.getByText("The line was restarted").waitFor();
     await session.end();
   });
 
@@ -392,7 +392,7 @@ describe("the waiting page", { skip: !path }, () => {
   test("an unknown item shows an explanation", async () => {
     const session = await visitor();
     const page = await session.open(daegi.page("nothing"));
-    await expectHeadline(page, "Nothing to wait for");
+    await expectHeadline(page, "We can't find this line");
     await expectAccessible(page, "an unknown item");
     await session.end();
   });

@@ -23,7 +23,8 @@ const { item = "", name = "", revision = "", line = "", lanes = "", links, versi
 let texts: LocalTexts = { name, message: null, ...(links && { links: JSON.parse(links) }) };
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 // What happens to a user who closes the page is a rule of the line.
-messages.waitingText += ` ${away === "true" ? messages.away : messages.awayKept}`;
+// Chinese and Japanese have no space between sentences.
+messages.waitingText += (messages.waitingText.endsWith("。") ? "" : " ") + (away === "true" ? messages.away : messages.awayKept);
 const locale = localeOf(lang, navigator.languages);
 const room = new WaitingRoom({
   itemId: item,

@@ -24,7 +24,7 @@ export function renderVerdict(verdict: Verdict, messages: Messages): Node[] {
   const text = element("p", verdict.text);
   text.dataset["verdict"] = verdict.isGood ? "good" : "bad";
   const list = element("ul", "");
-  list.id = "checks";
+  [text.id, list.id] = ["verdict-text", "checks"];
   list.append(
     ...verdict.findings.map((finding) => {
       const line = element("li", finding.text);
@@ -33,6 +33,7 @@ export function renderVerdict(verdict: Verdict, messages: Messages): Node[] {
     }),
   );
   const details = element("details", "");
+  details.id = "findings";
   details.append(element("summary", messages.drawDetails), list, element("p", messages.drawDevice));
   return [text, details];
 }
