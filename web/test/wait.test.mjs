@@ -217,9 +217,11 @@ describe("the waiting page", { skip: !path }, () => {
     await daegi.admin("POST", `${item}/pause`);
     for (const tab of tabs) await expectHeadline(tab, "The line is paused");
     const [leader] = streams.values();
+    assert.equal(leader, tabs[0], "the oldest tab has it");
     await leader.close();
     const others = tabs.filter((tab) => tab !== leader);
     await eventually("another tab has a stream", async () => [...streams.values()].filter((tab) => tab !== leader).length === 1);
+    assert.ok([...streams.values()].includes(tabs[1]), "the next oldest one");
     await daegi.admin("POST", `${item}/resume`);
     await daegi.policy(item, { page: { message: "Here we go." }, tokensPerTick: 1, maxActive: 1 });
     for (const tab of others) {

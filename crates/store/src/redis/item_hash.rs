@@ -208,7 +208,7 @@ pub(super) fn bytes<const N: usize>(text: &str) -> Result<[u8; N]> {
 /// Writes the branding as one JSON field, because scripts do not read it. Empty text is the default. Fields with their
 /// default are left out, so that pods of the last release, which reject unknown fields, read an item without new ones.
 fn page(branding: &Branding) -> String {
-    let fields = |branding| match serde_json::to_value(branding) {
+    let fields = |branding: &Branding| match serde_json::to_value(branding) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
