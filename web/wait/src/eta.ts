@@ -5,6 +5,11 @@ import { format, formatTime, type Messages, timeFormat } from "./i18n.js";
 
 const MINUTE_MS = 60_000;
 
+/** For how long a time of day is clear without its day. */
+const CLEAR_MS = 12 * 3_600_000;
+
+type Shown = ReturnType<typeof formatTime>;
+
 /** When the user is expected to enter, in milliseconds since the epoch. */
 export interface EtaWindow {
   at: number;
@@ -33,9 +38,11 @@ export function etaText(messages: Messages, eta: Eta | null, now: number, locale
   if (!eta) return messages.etaUnknown;
   if (eta.p90 < 60) return messages.etaSoon;
   const { at, from, until } = etaWindow(eta, now);
-  const shown = (time: number) => formatTime(new Date(time).toISOString(), time - now, locale, timeZone);
-  const [t, first, last] = [shown(at), shown(from), shown(until)];
+  const times = timeFormat(locale, {}, timeZone);
+  const [t, first, last] = [at, from, until].map((time) => formatTime(new Date(time).toISOString(), time - now, locale, timeZone)) as [Shown, Shown, Shown];
   // A range of two times of the same day repeats neither the date nor "PM".
-  const range = first.isToday && last.isToday ? timeFormat(locale, {}, timeZone).formatRange(from, until) : `${first.text}–${last.text}`;
-  return format(messages.etaAround, { t: t.text, range });
+  if (first.isToday && last.isToday) return format(messages.etaAround, { t: t.text, range: times.formatRange(from, until) });
+  // A time within the next hours is clear without its day.
+  const text = (time: number, { text }: Shown) => (until - now < CLEAR_MS ? times.format(time) : text);
+  return format(messages.etaAround, { t: text(at, t), range: `${text(from, first)}–${text(until, last)}` });
 }
