@@ -108,7 +108,9 @@ pub enum BrandingError {
     )]
     Css,
     /// Not an origin.
-    #[error("page.frameAncestors must be origins like https://shop.example or https://*.shop.example")]
+    #[error(
+        "page.frameAncestors must be origins like https://shop.example or https://*.shop.example"
+    )]
     FrameAncestor,
     /// Too many origins.
     #[error("page.frameAncestors has more than 8 origins")]
@@ -187,9 +189,11 @@ fn check_text(
 fn check_css(css: &str) -> Result<(), BrandingError> {
     let is_bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     let lower = css.to_ascii_lowercase();
-    let loads = lower.contains("@import") || lower.split("url(").skip(1).any(|rest| {
-        !rest.trim_start().trim_start_matches(['"', '\'']).starts_with("data:")
-    });
+    let loads = lower.contains("@import")
+        || lower
+            .split("url(")
+            .skip(1)
+            .any(|rest| !rest.trim_start().trim_start_matches(['"', '\'']).starts_with("data:"));
     let fits = css.chars().count() <= Branding::MAX_CSS && !css.chars().any(is_bad);
     (fits && !loads).then_some(()).ok_or(BrandingError::Css)
 }
@@ -331,7 +335,10 @@ mod tests {
         assert_eq!(check(r#"{"message":{"en":"First line.\nSecond.","ko":"곧."}}"#), Ok(()));
         let links = r#"{"links":{"home":{"url":"https://shop.example/?a=1"},"completed":{"url":"/orders","label":"My orders"}}}"#;
         assert_eq!(check(links), Ok(()));
-        assert_eq!(check(r#"{"css":"h1{color:red}\n.name{background:url(data:image/png;base64,AA)}"}"#), Ok(()));
+        assert_eq!(
+            check(r#"{"css":"h1{color:red}\n.name{background:url(data:image/png;base64,AA)}"}"#),
+            Ok(())
+        );
         let origins = r#"{"frameAncestors":["https://shop.example","http://localhost:3000","https://*.shop.example"]}"#;
         assert_eq!(check(origins), Ok(()));
         assert_eq!(check(r#"{"logo":"data:image/png;base64,iVBORw0KGgo="}"#), Ok(()));

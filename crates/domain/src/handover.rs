@@ -109,7 +109,8 @@ mod tests {
     const NOW: Millis = 1_800_000_000_000;
 
     fn ticket() -> Ticket {
-        let (item, user) = (ItemId::parse("concert").unwrap(), UserId::parse("kim+a@b.c:1-2").unwrap());
+        let (item, user) =
+            (ItemId::parse("concert").unwrap(), UserId::parse("kim+a@b.c:1-2").unwrap());
         Ticket { item, user, number: Number(0xfedc_ba98_7654), lane: Lane::numbered(3).unwrap() }
     }
 
@@ -131,7 +132,11 @@ mod tests {
         for at in 0..code.len() {
             let other = if &code[at..=at] == "5" { "6" } else { "5" };
             let changed = format!("{}{other}{}", &code[..at], &code[at + 1..]);
-            assert_eq!(keys.verify_handover(&ticket.item, &changed, NOW), Err(HandoverError::Invalid), "{changed}");
+            assert_eq!(
+                keys.verify_handover(&ticket.item, &changed, NOW),
+                Err(HandoverError::Invalid),
+                "{changed}"
+            );
         }
         let other = ItemId::parse("other").unwrap();
         assert_eq!(keys.verify_handover(&other, &code, NOW), Err(HandoverError::Invalid));

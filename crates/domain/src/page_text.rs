@@ -96,8 +96,7 @@ impl PageText {
 
     fn schema(max_chars: u32, pattern: &str) -> Schema {
         let tags: Vec<&str> = Language::ALL.iter().map(|language| language.tag()).collect();
-        let text =
-            json_schema!({ "type": "string", "maxLength": max_chars, "pattern": pattern });
+        let text = json_schema!({ "type": "string", "maxLength": max_chars, "pattern": pattern });
         json_schema!({
             "anyOf": [
                 { "type": "null" },

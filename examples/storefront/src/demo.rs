@@ -184,7 +184,10 @@ fn policy() -> Policy {
         grace_seconds: 20,
         missed_keep_seconds: 60,
         entry_url: Some(ENTRY_URL.to_owned()),
-        page: Branding { links: PageLinks { home: Some(shop), ..PageLinks::default() }, ..Branding::default() },
+        page: Branding {
+            links: PageLinks { home: Some(shop), ..PageLinks::default() },
+            ..Branding::default()
+        },
         ..Policy::default()
     }
 }

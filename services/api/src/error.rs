@@ -164,10 +164,9 @@ impl Error {
             Self::LineClosed => Code::LineClosed,
             Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
-            Self::Invitation(_)
-            | Self::InvitationUsed
-            | Self::Handover(_)
-            | Self::HandoverUsed => Code::InvalidCode,
+            Self::Invitation(_) | Self::InvitationUsed | Self::Handover(_) | Self::HandoverUsed => {
+                Code::InvalidCode
+            }
             Self::ChallengeRequired { .. } => Code::ChallengeRequired,
             Self::StoreFull => Code::StoreFull,
             Self::Restarted | Self::Token(TokenError::TooOld) => Code::LineRestarted,

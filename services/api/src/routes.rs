@@ -17,8 +17,8 @@ use crate::endpoints::draw as draw_endpoint;
 use crate::endpoints::{docs, entry, handover, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
 use crate::wire::{
-    Completed, Handover, HandoverUse, Join, Line, PageTexts, TakeOver, Ticket, TokenOrPass, Verdict,
-    Wait,
+    Completed, Handover, HandoverUse, Join, Line, PageTexts, TakeOver, Ticket, TokenOrPass,
+    Verdict, Wait,
 };
 
 type ApiOperation = Operation<Arc<TicketService>>;
@@ -130,7 +130,8 @@ pub(crate) fn public() -> ApiGroup {
     let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script(), wait_style()];
     let more = [wait_more_script(), wait_more_style(), wait_more_texts(), root()];
     let reading = [jwks(), specification(), docs(), style()];
-    let operations = clients.into_iter().chain(devices).chain(page).chain(more).chain(reading).collect();
+    let operations =
+        clients.into_iter().chain(devices).chain(page).chain(more).chain(reading).collect();
     Group { tag: "public", description: "For clients.", operations }
 }
 

@@ -38,7 +38,8 @@ pub(crate) const MORE_STYLE: &str = include_str!("../../../web/wait/dist/more.cs
 
 /// Hash of all assets, part of their URLs, so that browsers can cache them without expiry.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let texts: String = Language::ALL.map(|language| messages::messages(language).for_more()).concat();
+    let texts: String =
+        Language::ALL.map(|language| messages::messages(language).for_more()).concat();
     build_hash(&[SCRIPT, STYLE, MORE_SCRIPT, MORE_STYLE, &texts])
 });
 
@@ -233,8 +234,8 @@ mod tests {
     fn a_page_contains_the_texts_of_its_language_only() {
         let (korean, thai) = (page("A", Language::Korean), page("A", Language::Thai));
         for text in ["waitingHead", "pausedText", "completedText"] {
-            let [korean_text, thai_text] =
-                [Language::Korean, Language::Thai].map(|language| messages::messages(language).get(text));
+            let [korean_text, thai_text] = [Language::Korean, Language::Thai]
+                .map(|language| messages::messages(language).get(text));
             assert!(korean.contains(korean_text) && !korean.contains(thai_text), "{text}");
             assert!(thai.contains(thai_text) && !thai.contains(korean_text), "{text}");
         }

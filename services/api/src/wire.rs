@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use daegi_domain::{
-    EndReason, Eta, Item, ItemId, ItemName, Language, LaneName, LineState, Millis, Order, PageLink,
+    EndReason, Eta, Item, ItemId, ItemName, LaneName, Language, LineState, Millis, Order, PageLink,
     PageText, Phase, Status, UserId, rfc3339,
 };
 use daegi_runtime::http::build_hash;
@@ -495,8 +495,7 @@ impl LocalTexts {
 
 const TOKEN_EXAMPLE: &str = "kim-concert-6878a70f-3101-8000-8ef0-de86b3eaf66c";
 
-const HANDOVER_EXAMPLE: &str =
-    "010001a1d2b3c4000184a7c1d2e3f00112233445566778899aabbccddeeff-kim";
+const HANDOVER_EXAMPLE: &str = "010001a1d2b3c4000184a7c1d2e3f00112233445566778899aabbccddeeff-kim";
 
 /// A ticket in line, for the published schema.
 fn waiting_example() -> Value {

@@ -226,7 +226,8 @@ pub(crate) async fn look(
     // Another pod may still have the item as it was before a change.
     let is_current = requested.is_some_and(|version| version == waiting_page::look_version(&look));
     let caching = if is_current { "public, max-age=31536000, immutable" } else { "no-store" };
-    let headers = [(CONTENT_TYPE, CSS), (CACHE_CONTROL, caching), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    let headers =
+        [(CONTENT_TYPE, CSS), (CACHE_CONTROL, caching), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
     Ok((headers, waiting_page::style_of(&look)))
 }
 

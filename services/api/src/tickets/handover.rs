@@ -37,7 +37,10 @@ impl TicketService {
             return Err(Error::HandoverUsed);
         }
         let token = self.ticket_keys.token(&ticket);
-        self.poll(UnverifiedToken { item: ticket.item, token, user: None }, std::time::Duration::ZERO)
-            .await
+        self.poll(
+            UnverifiedToken { item: ticket.item, token, user: None },
+            std::time::Duration::ZERO,
+        )
+        .await
     }
 }

@@ -120,7 +120,10 @@ mod tests {
         // What the translation of a text may fill in: names in braces.
         let shape = |language: Language| -> BTreeMap<&String, BTreeSet<&str>> {
             let slots = |text: &'static str| {
-                text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name)
+                text.split('{')
+                    .skip(1)
+                    .filter_map(|rest| rest.split_once('}'))
+                    .map(|(name, _)| name)
             };
             let texts = messages(language).messages.iter();
             texts.map(|(key, text)| (key, slots(text).collect())).collect()
@@ -138,8 +141,14 @@ mod tests {
     #[test]
     fn each_script_gets_only_the_texts_that_it_names() {
         let english = messages(Language::English);
-        assert!(english.for_script().contains("\"waitingHead\"") && !english.for_script().contains("drawSeedGood"));
-        assert!(english.for_more().contains("\"drawSeedGood\"") && !english.for_more().contains("waitingHead"));
+        assert!(
+            english.for_script().contains("\"waitingHead\"")
+                && !english.for_script().contains("drawSeedGood")
+        );
+        assert!(
+            english.for_more().contains("\"drawSeedGood\"")
+                && !english.for_more().contains("waitingHead")
+        );
         assert!(is_named("a.wait,b", "wait") && !is_named("a.waiting,await", "wait"));
     }
 

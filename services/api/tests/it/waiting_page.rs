@@ -1,7 +1,9 @@
 //! The waiting page as the server writes it.
 
 use axum::http::Method;
-use daegi_domain::{Branding, Colour, FrameAncestor, LaneName, LanePolicy, PageLink, PageLinks, PageText, Policy};
+use daegi_domain::{
+    Branding, Colour, FrameAncestor, LaneName, LanePolicy, PageLink, PageLinks, PageText, Policy,
+};
 
 use crate::harness::{Harness, TestResponse, request};
 use crate::spy_store::StoreMode;
@@ -84,7 +86,10 @@ async fn the_operator_writes_texts_and_links_per_language() {
         let json = serde_json::json!({ "en": english, "ko": korean });
         serde_json::from_value::<PageText>(json).unwrap()
     };
-    let link = PageLink { url: "https://shop.example/more".into(), label: Some(texts("More", "더 보기")) };
+    let link = PageLink {
+        url: "https://shop.example/more".into(),
+        label: Some(texts("More", "더 보기")),
+    };
     let page = Branding {
         message: Some(texts("First line.\nSecond.", "첫째 줄.\n둘째.")),
         links: PageLinks { home: Some(link), ..PageLinks::default() },
@@ -99,7 +104,8 @@ async fn the_operator_writes_texts_and_links_per_language() {
         daegi_testkit::eventually(crate::harness::TEST_TIMEOUT, text, shown).await
     };
     let english = in_language("en", "<p class=\"message\">First line.\nSecond.</p>").await;
-    let link = |label: &str| format!("<a class=\"button\" href=\"https://shop.example/more\">{label}</a>");
+    let link =
+        |label: &str| format!("<a class=\"button\" href=\"https://shop.example/more\">{label}</a>");
     assert!(english.contains(&link("More")) && !english.contains("둘째"), "{english}");
     let korean = in_language("ko", "<p class=\"message\">첫째 줄.\n둘째.</p>").await;
     assert!(korean.contains(&link("더 보기")), "{korean}");
@@ -118,7 +124,11 @@ async fn the_root_answers_a_person() {
     let root = harness.call(request(Method::GET, "/", &[("accept-language", "ko")], "")).await;
     assert_eq!(root.status, 200);
     assert_eq!(root.header("content-type"), "text/html; charset=utf-8");
-    assert!(root.text.contains("온라인 대기실입니다") && !root.text.contains("concert"), "{}", root.text);
+    assert!(
+        root.text.contains("온라인 대기실입니다") && !root.text.contains("concert"),
+        "{}",
+        root.text
+    );
     harness.end().await;
 }
 
@@ -131,11 +141,15 @@ async fn a_handover_gives_the_token_to_another_device_once() {
     let headers = [("authorization", bearer.as_str())];
     let mine = format!("{line}/me/handover");
     let issue = async || harness.call(request(Method::POST, &mine, &headers, "")).await.json();
-    let used = async || harness.call(request(Method::GET, &mine, &headers, "")).await.json()["usedUpTo"].clone();
+    let used = async || {
+        harness.call(request(Method::GET, &mine, &headers, "")).await.json()["usedUpTo"].clone()
+    };
     let take = async |code: &str, item: &str| {
         let uri = format!("/api/v1/item/{item}/waiting-queue/handover");
         let body = serde_json::json!({ "code": code }).to_string();
-        harness.call(request(Method::POST, &uri, &[("content-type", "application/json")], &body)).await
+        harness
+            .call(request(Method::POST, &uri, &[("content-type", "application/json")], &body))
+            .await
     };
     let first = issue().await;
     let code = first["code"].as_str().unwrap();
@@ -143,14 +157,20 @@ async fn a_handover_gives_the_token_to_another_device_once() {
     assert!(used().await.is_null() && !code.contains(&kim));
     take(code, "other").await.assert_problem(403, "INVALID_CODE");
     let taken = take(code, "concert").await.json();
-    assert_eq!((&taken["token"], &taken["position"]), (&serde_json::json!(kim), &serde_json::json!(1)));
+    assert_eq!(
+        (&taken["token"], &taken["position"]),
+        (&serde_json::json!(kim), &serde_json::json!(1))
+    );
     take(code, "concert").await.assert_problem(403, "INVALID_CODE");
     assert_eq!(used().await, first["issuedAt"], "the first device sees that the code was used");
     harness.clock.advance(std::time::Duration::from_millis(1));
     let second = issue().await;
     harness.clock.advance(std::time::Duration::from_secs(121));
     take(second["code"].as_str().unwrap(), "concert").await.assert_problem(403, "INVALID_CODE");
-    harness.call(request(Method::POST, &format!("{line}/forged/handover"), &[], "")).await.assert_problem(401, "INVALID_TOKEN");
+    harness
+        .call(request(Method::POST, &format!("{line}/forged/handover"), &[], ""))
+        .await
+        .assert_problem(401, "INVALID_TOKEN");
     harness.end().await;
 }
 
@@ -287,13 +307,18 @@ async fn an_item_can_have_branding() {
     let page = daegi_testkit::eventually(crate::harness::TEST_TIMEOUT, "the look", shown).await;
     assert!(page.contains("See you there.") && page.contains("src=\"data:image/png;base64,AAAA\""));
     assert!(!page.contains("<Friday>"));
-    let address = page.split('"').find(|text| text.starts_with("/wait/concert/look.css?v=")).unwrap();
+    let address =
+        page.split('"').find(|text| text.starts_with("/wait/concert/look.css?v=")).unwrap();
     let style = harness.get(address).await;
     assert!(style.text.starts_with(":root{--accent:#0a3d91;"), "{}", style.text);
     assert!(style.text.ends_with("h1{letter-spacing:.1em}"), "{}", style.text);
     assert_eq!(style.header("cache-control"), "public, max-age=31536000, immutable");
     let other = harness.get("/wait/concert/look.css?v=0").await;
-    assert_eq!(other.header("cache-control"), "no-store", "of a pod with another version of the item");
+    assert_eq!(
+        other.header("cache-control"),
+        "no-store",
+        "of a pod with another version of the item"
+    );
     let policy = harness.page("concert", &[]).await.header("content-security-policy").to_owned();
     assert!(policy.ends_with("frame-ancestors https://shop.example"), "{policy}");
     let plain = harness.page("nothing", &[]).await.header("content-security-policy").to_owned();

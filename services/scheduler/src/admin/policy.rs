@@ -190,7 +190,8 @@ mod tests {
         assert!(page.accent.is_some());
         let each = json!({"page": {"message": {"en": "Soon.", "ko": "곧."}, "links": {"home": {"url": "/a"}}}});
         let before = patched(&before, each).unwrap();
-        let after = patched(&before, json!({"page": {"message": {"ja": "すぐに。"}}})).unwrap().page;
+        let after =
+            patched(&before, json!({"page": {"message": {"ja": "すぐに。"}}})).unwrap().page;
         let languages: Vec<_> = after.message.iter().flat_map(|text| text.languages()).collect();
         assert_eq!(languages, [Language::Japanese], "a text per language is one value");
         assert!(after.links.home.is_some());
