@@ -388,12 +388,12 @@ pub(crate) struct TakeOver {
     "revision": "0d735d1b348ffb89",
     "name": "Friday 8 pm",
     "message": "Doors open at 8.",
-    "links": { "completed": { "url": "https://shop.example/orders", "label": null }, "soldOut": null, "closed": null, "home": null },
+    "links": { "completed": { "url": "/orders", "label": null }, "soldOut": null, "closed": null, "home": null },
     "languages": {
         "ko": {
             "name": "금요일 저녁 8시",
             "message": "8시에 입장합니다.",
-            "links": { "completed": { "url": "https://shop.example/orders", "label": "내 주문" }, "soldOut": null, "closed": null, "home": null },
+            "links": { "completed": { "url": "/orders", "label": "내 주문" }, "soldOut": null, "closed": null, "home": null },
         },
     },
 }))]

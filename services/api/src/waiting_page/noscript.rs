@@ -170,12 +170,12 @@ fn link_in<'a>(state: &PageState, links: &'a Links) -> Option<&'a Link> {
 /// Formats a number in groups of three digits. All page languages read the comma, although Spanish and Vietnamese prefer
 /// a full stop, which the script uses.
 fn with_separators(number: u64) -> String {
-    let digits = number.to_string();
-    let grouped = digits.char_indices().map(|(at, digit)| {
-        let starts_group = at > 0 && (digits.len() - at) % 3 == 0;
-        if starts_group { format!(",{digit}") } else { digit.to_string() }
-    });
-    grouped.collect()
+    let (mut rest, mut groups) = (number, String::new());
+    while rest >= 1000 {
+        groups = format!(",{:03}{groups}", rest % 1000);
+        rest /= 1000;
+    }
+    format!("{rest}{groups}")
 }
 
 /// Returns the time until the opening as an ETA: no ticket is admitted before.
