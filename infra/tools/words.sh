@@ -9,7 +9,7 @@ files=('*.rs' '*.lua' '*.ts' '*.tsx' '*.mjs' '*.js' '*.java' '*.go' '*.py' '*.sh
 exempt=(
   # Texts for visitors and operators, and the browser tests that look for them.
   ':!examples/storefront/src/shop/messages.rs'
-  ':!web/test/console.test.mjs' ':!web/test/demo.test.mjs' ':!web/test/wait.test.mjs' ':!web/test/opening.test.mjs' ':!web/*/dist/*'
+  ':!web/test/console.test.mjs' ':!web/test/demo.test.mjs' ':!web/test/wait.test.mjs' ':!web/test/page.test.mjs' ':!web/test/opening.test.mjs' ':!web/*/dist/*'
   # This list, and images whose user is `nobody`.
   ':!infra/tools/words.sh' ':!infra/containers/base-images.sh'
 )

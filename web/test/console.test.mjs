@@ -217,8 +217,8 @@ describe("the console", { skip: !path }, () => {
     const session = await operator();
     const page = await signedIn(session, `/line/${item}`);
     const form = page.getByRole("region", { name: "Waiting page" });
-    await form.getByLabel("Name on the page").fill("The Opera");
-    await form.getByLabel("Message on the waiting page").fill("Doors open at seven.");
+    await form.getByLabel("Name on the page", { exact: true }).fill("The Opera");
+    await form.getByLabel("Message on the waiting page", { exact: true }).fill("Doors open at seven.");
     await form.getByLabel("A colour of its own").check();
     await form.getByLabel("Colour", { exact: true }).fill("#7a1f5c");
     const picture = (size) => ({ name: "logo.png", mimeType: "image/png", buffer: Buffer.alloc(size, 1) });

@@ -1,4 +1,5 @@
-// Takes the pictures in docs/screenshots: `node web/test/screenshots.mjs [folder]`.
+// Takes the pictures in docs/screenshots: `node web/test/screenshots.mjs [folder]`. With `all` after the folder also every
+// state in all languages, to look at.
 
 import { fileURLToPath } from "node:url";
 import { chromiumPath, launch, expectScreen, BrowserSession } from "./browser.mjs";
@@ -12,7 +13,7 @@ const DESK = { viewport: { width: 1100, height: 760 }, deviceScaleFactor: 1 };
 const [browser, daegi, shop] = await Promise.all([launch(chromiumPath()), DaegiProcess.open(), Shop.open()]);
 
 /** A line of this many, with one in the middle who looks. */
-async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, kind = "waiting", ...options }) {
+async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, kind = "waiting", settleMs = kind === "turn" ? 900 : 6500, ...options }) {
   const item = name;
   const title = options.locale === "ko-KR" ? "금요일 저녁 8시 콘서트" : "Friday 8 pm concert";
   await daegi.stock(item, 5000, title);
@@ -26,7 +27,7 @@ async function picture(name, { ahead = 0, behind = 0, policy = {}, meanwhile, ki
   await meanwhile?.(item, page);
   if (options.javaScriptEnabled === false) await page.reload();
   else await expectScreen(page, kind);
-  await page.waitForTimeout(kind === "turn" ? 900 : 6500);
+  await page.waitForTimeout(settleMs);
   await page.screenshot({ path: `${folder}/${name}.png` });
   await session.context.close();
 }
@@ -93,8 +94,31 @@ async function lanePicture() {
   await session.context.close();
 }
 
+/** Every state on a phone, on its side, on a desk and in the dark, in all languages: to look at, and not kept. */
+async function everyState() {
+  const LANDSCAPE = { viewport: { width: 844, height: 390 } };
+  const looks = { en: PHONE, desk: DESK, side: LANDSCAPE, dark: { ...PHONE, colorScheme: "dark" } };
+  for (const locale of ["ko-KR", "ja-JP", "zh-CN", "zh-TW", "es-ES", "vi-VN", "th-TH"]) looks[locale] = { ...PHONE, locale };
+  const policy = { page: { message: "Doors open at eight.\nBring your ticket.", links: { home: { url: "/" } } } };
+  const end = (status) => async (_, page) => {
+    const reply = (route) => route.fetch().then(async (response) => route.fulfill({ response, json: { ...(await response.json()), status, position: 0 } }));
+    await page.route("**/events?**", (route) => route.fulfill({ status: 503, body: "" }));
+    await page.route("**/waiting-queue/me*", reply);
+    await page.reload();
+  };
+  const states = { waiting: ["waiting", moving], paused: ["still", pause], "sold-out": ["still", sellOut], turn: ["turn", null] };
+  for (const status of ["COMPLETED", "EXPIRED", "ABANDONED", "REPLACED"]) states[status.toLowerCase()] = ["ended", end(status)];
+  for (const [state, [kind, meanwhile]] of Object.entries(states)) {
+    for (const [look, options] of Object.entries(looks)) {
+      const ownPolicy = kind === "turn" ? { ...policy, maxActive: null } : policy;
+      await picture(`state-${state}-${look}`, { ...options, ahead: kind === "turn" ? 0 : 20, behind: 9, kind, meanwhile: meanwhile ?? (async () => {}), policy: ownPolicy, settleMs: 700 });
+    }
+  }
+}
+
 await openingPictures();
 await lanePicture();
+if (process.argv[3] === "all") await everyState();
 
 await browser.close();
 await daegi.end();

@@ -217,9 +217,11 @@ describe("the waiting page", { skip: !path }, () => {
     await daegi.admin("POST", `${item}/pause`);
     for (const tab of tabs) await expectHeadline(tab, "The line is paused");
     const [leader] = streams.values();
+    assert.equal(leader, tabs[0], "the oldest tab has it");
     await leader.close();
     const others = tabs.filter((tab) => tab !== leader);
     await eventually("another tab has a stream", async () => [...streams.values()].filter((tab) => tab !== leader).length === 1);
+    assert.ok([...streams.values()].includes(tabs[1]), "the next oldest one");
     await daegi.admin("POST", `${item}/resume`);
     await daegi.policy(item, { page: { message: "Here we go." }, tokensPerTick: 1, maxActive: 1 });
     for (const tab of others) {
@@ -281,7 +283,7 @@ describe("the waiting page", { skip: !path }, () => {
     await expectPosition(page, 3);
     await daegi.admin("POST", `${item}/reset`);
     await expectPosition(page, 1);
-    await page.getByText("The line was started anew").waitFor();
+    await page.getByText("The line was restarted").waitFor();
     await session.end();
   });
 
@@ -392,7 +394,7 @@ describe("the waiting page", { skip: !path }, () => {
   test("an unknown item shows an explanation", async () => {
     const session = await visitor();
     const page = await session.open(daegi.page("nothing"));
-    await expectHeadline(page, "Nothing to wait for");
+    await expectHeadline(page, "We can't find this line");
     await expectAccessible(page, "an unknown item");
     await session.end();
   });

@@ -11,6 +11,7 @@
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
 //! | [`invitation`] | invitation codes of lanes |
+//! | [`handover`] | codes that hand a ticket over to another device |
 //! | [`challenge`] | challenges at the join: proofs of work |
 //! | [`access`] | block and allow lists |
 //! | [`signals`] | signals that a ticket belongs to a program |
@@ -18,6 +19,7 @@
 //! | [`lane`] | the lanes of a line: names and shares of the rate |
 //! | [`opening`] | when a line opens and closes |
 //! | [`branding`] | the look of its waiting page |
+//! | [`page_text`] | a text of an operator, in one language or in several |
 //! | [`language`] | the languages of pages |
 //! | [`line_rules`] | the rules of a line: may it take or admit tickets, its state, positions |
 //! | [`draw`] | the fair draw: permutation, Merkle tree, seed |
@@ -36,6 +38,7 @@ pub mod control;
 mod departed;
 pub mod draw;
 pub mod event;
+pub mod handover;
 pub mod heartbeat;
 pub mod ids;
 pub mod invitation;
@@ -46,6 +49,7 @@ mod limits;
 pub mod line_rules;
 pub mod liveness;
 pub mod opening;
+pub mod page_text;
 pub mod pass;
 pub mod policy;
 pub mod rate;
@@ -61,7 +65,7 @@ pub use access::{
     AccessError, AccessEvent, AccessEventKind, AccessKind, AccessList, AccessRecord, AccessRule,
     AccessSubject, Decision, NewAccessRule, Requester, RuleId, RuleOrigin, RuleText,
 };
-pub use branding::{Branding, BrandingError, Colour};
+pub use branding::{Branding, BrandingError, Colour, FrameAncestor, PageLink, PageLinks};
 pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use control::{ItemControl, LineControl, SealedReveal};
 pub use departed::Departed;
@@ -71,6 +75,7 @@ pub use event::{
     ControlChanged, LineClosed, LineEvent, LineOpened, PublishedDraw, ReadControl, TicketEvent,
     TokenActivated, TokenClosed,
 };
+pub use handover::{HANDOVER_LIFETIME_MS, HandoverError};
 pub use heartbeat::{Heartbeat, RecentEvent};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
 pub use invitation::{Invitation, InvitationError};
@@ -78,7 +83,7 @@ pub use item::{
     Item, ItemChange, ItemName, ItemUpdate, ItemUpdateKind, LogPosition, NameError, PolicyChange,
 };
 pub use lane::{LaneError, LaneName, LanePolicy, MAX_LANES};
-pub use language::Language;
+pub use language::{Language, UnknownLanguage};
 pub use limits::StoreLimits;
 pub use line_rules::{JoinRefusal, LineState, RECOVERY_HOLD_MS};
 pub use liveness::LivenessPage;
@@ -86,6 +91,7 @@ pub use opening::{
     Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
     OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
 };
+pub use page_text::PageText;
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};
 pub use rate::{Eta, Rate};

@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::branding::is_web_address;
 use crate::{
     Branding, BrandingError, ChallengePolicy, LaneError, LanePolicy, Opening, OpeningError, lane,
 };
@@ -217,11 +218,7 @@ fn check_entry_url(url: &str) -> Result<(), PolicyError> {
     if url.len() > 2048 {
         return Err(PolicyError::EntryUrlLength);
     }
-    let host = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
-    let absolute = host.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '{', '?']));
-    // A second slash or a backslash would make it the URL of another host.
-    let path = url.starts_with('/') && !url[1..].starts_with(['/', '\\']);
-    if !(absolute || path) || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+    if !is_web_address(url) {
         return Err(PolicyError::EntryUrl);
     }
     let rest = url.replace("{pass}", "").replace("{token}", "");

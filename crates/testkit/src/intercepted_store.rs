@@ -166,6 +166,14 @@ impl<G: StoreInterceptor> TicketStore for InterceptedStore<G> {
         intercept!(self.mark_seen(id, lane, pages, now))
     }
 
+    async fn use_handover(&self, ticket: &Ticket, issued_at: Millis, now: Millis) -> Result<bool> {
+        intercept!(self.use_handover(ticket, issued_at, now))
+    }
+
+    async fn used_handover(&self, ticket: &Ticket, now: Millis) -> Result<Option<Millis>> {
+        intercept!(self.used_handover(ticket, now))
+    }
+
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {
         intercept!(self.resolve(tickets, now))
     }

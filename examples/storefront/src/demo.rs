@@ -13,7 +13,7 @@ use crate::load::{LineClient, OutcomeCounts, VisitorLoad};
 use crate::order::{self, Checkout, OrderService, Setup};
 use crate::product::{Plan, Product, Progress};
 use crate::shop::{ENTRY_URL, Shop};
-use daegi_domain::{ItemChange, ItemId, ItemName, Millis, Policy};
+use daegi_domain::{Branding, ItemChange, ItemId, ItemName, Millis, PageLink, PageLinks, Policy};
 use daegi_runtime::Shutdown;
 use daegi_store::ItemStore;
 use tokio::net::TcpListener;
@@ -171,15 +171,23 @@ pub async fn set_policy(store: &dyn ItemStore, now: Millis) -> daegi_store::Resu
     Ok(id)
 }
 
+/// Where users of the demo continue after the wait.
+const SHOP_URL: &str = "/shop";
+
 /// At most 20 entries. Entries (45 s) and grace (20 s) are short because the demo is, but long enough for a human to
 /// find the button.
 fn policy() -> Policy {
+    let shop = PageLink { url: SHOP_URL.to_owned(), label: None };
     Policy {
         max_active: Some(20),
         pass_ttl_seconds: 45,
         grace_seconds: 20,
         missed_keep_seconds: 60,
         entry_url: Some(ENTRY_URL.to_owned()),
+        page: Branding {
+            links: PageLinks { home: Some(shop), ..PageLinks::default() },
+            ..Branding::default()
+        },
         ..Policy::default()
     }
 }

@@ -34,7 +34,7 @@ export interface JoinOptions {
 const MAX_CHALLENGES = 3;
 
 /** Options of one request. */
-interface RequestOptions {
+export interface RequestOptions {
   method?: string;
   token?: string;
   headers?: Record<string, string>;
@@ -80,7 +80,7 @@ export class WaitingRoom {
       const hasBody = code || solution;
       const options = { method: "POST", headers: { "user-id": userId, ...this.#joinHeaders }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
-        return (await (await this.#requestLine("", options)).json()) as Ticket;
+        return (await (await this.request("", options)).json()) as Ticket;
       } catch (error) {
         if (!(error instanceof ProblemError) || error.challenge === null || left === 0) throw error;
         const answered = this.#answer(error.challenge, signal);
@@ -99,17 +99,17 @@ export class WaitingRoom {
   /** Polls a ticket. The response is delayed by up to `waitMs` until something changes. */
   async poll(token: string, waitMs = 0, signal?: AbortSignal): Promise<Ticket> {
     const query = waitMs > 0 ? `?waitMs=${waitMs}` : "";
-    return (await this.#requestLine(`/me${query}`, { token, ...(signal && { signal }) })).json() as Promise<Ticket>;
+    return (await this.request(`/me${query}`, { token, ...(signal && { signal }) })).json() as Promise<Ticket>;
   }
 
   /** Ends the ticket or the entry. */
   async leave(token: string): Promise<void> {
-    await this.#requestLine("/me", { method: "DELETE", token });
+    await this.request("/me", { method: "DELETE", token });
   }
 
   /** Returns the public view of the line. */
   async line(): Promise<Line> {
-    return (await this.#requestLine("", { cacheable: true })).json() as Promise<Line>;
+    return (await this.request("", { cacheable: true })).json() as Promise<Line>;
   }
 
   /** Returns the public record of the draw; with a token also the proof that the draw included its ticket. */
@@ -117,7 +117,7 @@ export class WaitingRoom {
     const options = { cacheable: token === undefined, ...(token !== undefined && { token }), ...(signal && { signal }) };
     // Shared caches may answer from the public record, whatever the headers: the one with a proof has a URL of its own.
     const query = token === undefined ? "" : "?proof";
-    return (await this.#requestLine(`/draw${query}`, options)).json() as Promise<DrawRecord>;
+    return (await this.request(`/draw${query}`, options)).json() as Promise<DrawRecord>;
   }
 
   /** Returns the operator's texts on the waiting page. */
@@ -136,7 +136,7 @@ export class WaitingRoom {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (lastEventId) headers["last-event-id"] = lastEventId;
     const query = page === undefined ? "" : `?page=${encodeURIComponent(page)}`;
-    return this.#requestLine(`/me/events${query}`, { token, headers, signal, isStream: true });
+    return this.request(`/me/events${query}`, { token, headers, signal, isStream: true });
   }
 
   /** Returns the server's time in milliseconds, because clocks of clients are often wrong and passes expire on time. */
@@ -144,7 +144,8 @@ export class WaitingRoom {
     return Date.now() + this.#clockOffsetMs;
   }
 
-  #requestLine(path: string, options: RequestOptions): Promise<Response> {
+  /** Sends a request for the line: `path` follows its URL. */
+  request(path: string, options: RequestOptions): Promise<Response> {
     return this.#send(this.#line + path, options);
   }
 

@@ -105,13 +105,36 @@ export interface LaneView {
   first: boolean;
 }
 
-/** The operator's texts on the waiting page. */
-export interface PageTexts {
+/** The operator's texts on the waiting page, in the default language and in others. */
+export interface PageTexts extends LocalTexts {
   /** Identifies this version of the texts. */
   revision: string;
+  /** The texts of the languages in which the operator wrote one, by language tag such as `ko`. */
+  languages?: Record<string, LocalTexts>;
+}
+
+/** The operator's texts in one language. */
+export interface LocalTexts {
   /** The displayed name. */
   name: string;
+  /** May have several lines. */
   message: string | null;
+  links?: PageLinks;
+}
+
+/** Where users whose wait is over can go, by the state in which the page shows it. */
+export interface PageLinks {
+  completed: PageLink | null;
+  soldOut: PageLink | null;
+  closed: PageLink | null;
+  /** For tickets that ended in another way. */
+  home: PageLink | null;
+}
+
+/** A link; `label` is `null` for the page's own text. */
+export interface PageLink {
+  url: string;
+  label: string | null;
 }
 
 /** Returns whether the status is final. */

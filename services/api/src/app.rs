@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::config::{Rates, WidgetConfig};
+use daegi_runtime::config::{Rates, StoreConfig, WidgetConfig};
 use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
@@ -37,6 +37,8 @@ pub struct ApiDeps {
     pub rates: Rates,
     /// The widget of lines with `challenge: widget`.
     pub widget: Option<WidgetConfig>,
+    /// Whether lines survive a restart of the processes: with Redis, and not in memory. The waiting page says so.
+    pub keeps_lines: bool,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -143,6 +145,7 @@ impl ApiDeps {
             trusted_proxies: config.trusted_proxies.clone(),
             rates: config.rates,
             widget: config.widget.clone(),
+            keeps_lines: config.store != StoreConfig::Memory,
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

@@ -5,6 +5,7 @@
 //! | `endpoints/tickets.rs` | join, poll, leave, the public line; the fast path of polls and joins |
 //! | `endpoints/streams.rs` | server-sent events and WebSocket |
 //! | `endpoints/entry.rs` | verify and complete, for order services |
+//! | `endpoints/handover.rs` | handing a ticket over to another device |
 //! | `endpoints/docs.rs` | public keys, OpenAPI document, docs page |
 //! | `endpoints/waiting_page.rs` | the waiting page |
 //!
@@ -13,6 +14,7 @@
 pub(crate) mod docs;
 pub(crate) mod draw;
 pub(crate) mod entry;
+pub(crate) mod handover;
 pub(crate) mod streams;
 pub(crate) mod tickets;
 pub(crate) mod waiting_page;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
-use daegi_domain::{ChallengeError, IdError, Millis, TokenError, rfc3339};
+use daegi_domain::{ChallengeError, HandoverError, IdError, Millis, TokenError, rfc3339};
 use daegi_runtime::problem::{BlockedNotice, PlannedOpening, PresentedChallenge};
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
@@ -90,6 +90,12 @@ pub enum Error {
     /// As many users as the invitation code allows have joined with it.
     #[error("the invitation code is used up")]
     InvitationUsed,
+    /// The handover code is invalid, of another item, or expired.
+    #[error(transparent)]
+    Handover(#[from] HandoverError),
+    /// The handover code, or a newer one of the same ticket, was used.
+    #[error("the handover code was used")]
+    HandoverUsed,
     /// The join needs a solved challenge.
     #[error("{}", refused.as_ref().map_or("this line takes new users who solve the challenge".to_owned(), ToString::to_string))]
     ChallengeRequired {
@@ -168,7 +174,9 @@ impl Error {
             Self::LineClosed => Code::LineClosed,
             Self::NoDraw => Code::NoDraw,
             Self::LineFull => Code::LineFull,
-            Self::Invitation(_) | Self::InvitationUsed => Code::InvalidCode,
+            Self::Invitation(_) | Self::InvitationUsed | Self::Handover(_) | Self::HandoverUsed => {
+                Code::InvalidCode
+            }
             Self::ChallengeRequired { .. } => Code::ChallengeRequired,
             Self::Blocked(_) => Code::Blocked,
             Self::StoreFull => Code::StoreFull,

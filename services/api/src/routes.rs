@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use daegi_domain::draw::DrawRecord;
-use daegi_domain::{ItemId, UserId};
+use daegi_domain::{ItemId, Language, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{
     self, Document, Group, Operation, Parameter, ResponseSpec, SchemaOf, schema_of,
@@ -14,9 +14,12 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 use crate::endpoints::draw as draw_endpoint;
-use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
+use crate::endpoints::{docs, entry, handover, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
-use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
+use crate::wire::{
+    Completed, Handover, HandoverUse, Join, Line, PageTexts, TakeOver, Ticket, TokenOrPass,
+    Verdict, Wait,
+};
 
 type ApiOperation = Operation<Arc<TicketService>>;
 type ApiGroup = Group<Arc<TicketService>>;
@@ -25,6 +28,8 @@ const LINE: &str = "/api/v1/item/{itemId}/waiting-queue";
 const TICKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}";
 const EVENTS: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/events";
 const SOCKET: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/ws";
+const HANDOVER: &str = "/api/v1/item/{itemId}/waiting-queue/{token}/handover";
+const TAKE_OVER: &str = "/api/v1/item/{itemId}/waiting-queue/handover";
 const DRAW: &str = "/api/v1/item/{itemId}/waiting-queue/draw";
 const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
@@ -102,6 +107,17 @@ const PAGE: Parameter = Parameter {
     schema: schema_of::<String>,
 };
 
+const LANGUAGE: Parameter = Parameter {
+    name: "language",
+    location: "path",
+    required: true,
+    description: "The tag of a page language.",
+    schema: |_| {
+        let tags: Vec<&str> = Language::ALL.iter().map(|language| language.tag()).collect();
+        json_schema!({ "type": "string", "enum": tags })
+    },
+};
+
 const RETRY_AFTER: &[(&str, &str)] =
     &[("Retry-After", "Seconds until the next poll; only while waiting.")];
 const ANY_TICKET: [Code; 8] = [
@@ -120,8 +136,11 @@ pub(crate) fn public() -> ApiGroup {
     let clients = [join(), poll(), events(), socket(), leave(), line(), draw()];
     let page = [wait_page(), wait_join(), wait_look(), wait_texts(), wait_script()];
     let page = page.into_iter().chain([widget_script(), wait_style()]);
+    let devices = [issue_handover(), used_handover(), take_over()];
+    let more = [wait_more_script(), wait_more_style(), wait_more_texts(), root()];
     let reading = [jwks(), specification(), docs(), style()];
-    let operations = clients.into_iter().chain(page).chain(reading).collect();
+    let operations =
+        clients.into_iter().chain(devices).chain(page).chain(more).chain(reading).collect();
     Group { tag: "public", description: "For clients.", operations }
 }
 
@@ -224,6 +243,39 @@ fn draw() -> ApiOperation {
         .with_problems([Code::RateLimited, Code::Unavailable])
 }
 
+fn issue_handover() -> ApiOperation {
+    let named = ("issueHandover", "Get a code for another device");
+    Operation::new(("post", HANDOVER), named, handover::issue)
+        .with_description("A code with which another device of the user gets the token of this ticket. It works once, for two minutes. Until then it is as secret as the token.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::json::<Handover>(200, "The code."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::RateLimited])
+}
+
+fn used_handover() -> ApiOperation {
+    let named = ("usedHandover", "Whether a code for another device was used");
+    Operation::new(("get", HANDOVER), named, handover::used)
+        .with_description("For the device that shows the code.")
+        .with_parameters([ITEM, TOKEN, USER])
+        .with_response(ResponseSpec::json::<HandoverUse>(200, "Which codes were used."))
+        .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::RateLimited, Code::Unavailable])
+}
+
+fn take_over() -> ApiOperation {
+    let named = ("takeOver", "Continue on this device");
+    Operation::new(("post", TAKE_OVER), named, handover::take)
+        .with_description("Uses a code of another device: returns its ticket with the token. Both devices can then continue. A code that was used, has expired or is not of this item is refused with `INVALID_CODE`.")
+        .with_parameters([ITEM])
+        .with_body::<TakeOver>(true)
+        .with_response(ticket(200, "The ticket."))
+        .with_problems([Code::InvalidRequest, Code::InvalidCode, Code::InvalidToken])
+        .with_problems([Code::TokenMismatch, Code::ItemNotFound, Code::LineRestarted])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType])
+        .with_problems([Code::RateLimited, Code::Unavailable])
+}
+
 fn verify() -> ApiOperation {
     Operation::new(("post", VERIFY), ("verify", "Check an entry"), entry::verify)
         .with_description("Whether a token or a pass belongs to a live entry. A pass can be verified offline against the published keys; this call also detects entries that have ended.")
@@ -246,7 +298,8 @@ fn complete() -> ApiOperation {
 
 fn wait_page() -> ApiOperation {
     Operation::new(("get", WAIT_PAGE), ("waitPage", "The waiting page"), waiting_page::page)
-        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In Korean and English, by `Accept-Language`.")
+        .with_description("Joins automatically, shows the position and continues at the item's `entryUrl` when the user is admitted. In English, Korean, Japanese, Chinese (simplified and traditional), Spanish, Vietnamese or Thai: as the user chose on the page, or by `Accept-Language`. `?lang=<tag>` stores a choice in a cookie.")
+        .with_response(ResponseSpec::empty(303, "Back to the page, after `?lang=`."))
         .with_parameters([ITEM])
         .with_response(ResponseSpec::media(200, "The page.", "text/html"))
         .with_response(ResponseSpec::media(404, "A page that reports the missing item.", "text/html"))
@@ -263,7 +316,7 @@ fn wait_join() -> ApiOperation {
 
 fn wait_look() -> ApiOperation {
     let path = "/wait/{itemId}/look.css";
-    Operation::new(("get", path), ("waitLook", "The item's own colours"), waiting_page::look)
+    Operation::new(("get", path), ("waitLook", "The item's own style"), waiting_page::look)
         .with_parameters([ITEM])
         .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::Unavailable])
@@ -303,6 +356,32 @@ fn wait_style() -> ApiOperation {
         waiting_page::style,
     )
     .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn wait_more_script() -> ApiOperation {
+    let named = ("waitMoreScript", "The script that the page loads on demand");
+    Operation::new(("get", "/wait-more.js"), named, waiting_page::more_script)
+        .with_response(ResponseSpec::media(200, "A script.", "text/javascript"))
+}
+
+fn wait_more_style() -> ApiOperation {
+    let named = ("waitMoreStyle", "The style that the page loads on demand");
+    Operation::new(("get", "/wait-more.css"), named, waiting_page::more_style)
+        .with_response(ResponseSpec::media(200, "A style sheet.", "text/css"))
+}
+
+fn wait_more_texts() -> ApiOperation {
+    let named = ("waitMoreTexts", "The texts that the page loads on demand");
+    Operation::new(("get", "/wait-texts/{language}"), named, waiting_page::more_texts)
+        .with_parameters([LANGUAGE])
+        .with_response(object("The texts by key."))
+        .with_problems([Code::InvalidRequest])
+}
+
+fn root() -> ApiOperation {
+    Operation::new(("get", "/"), ("root", "What this host is"), waiting_page::root)
+        .with_description("A page for people who open the host without the address of a line.")
+        .with_response(ResponseSpec::media(200, "A page.", "text/html"))
 }
 
 fn jwks() -> ApiOperation {

@@ -9,6 +9,7 @@
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
+//! | `tickets/handover.rs` | handing a ticket over to another device |
 //! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
@@ -16,6 +17,7 @@ mod challenge;
 mod connections;
 mod draw;
 mod entry;
+mod handover;
 mod join;
 mod poll;
 mod subscription;
@@ -61,6 +63,7 @@ pub(crate) struct TicketService {
     ticket_keys: TicketKeys,
     proof_of_work: ProofOfWork,
     pub(crate) widget: Widget,
+    pub(crate) keeps_lines: bool,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
@@ -109,6 +112,7 @@ impl TicketService {
             ticket_keys: deps.ticket_keys,
             proof_of_work: ProofOfWork::new(&deps.limits),
             widget: Widget::new(deps.widget),
+            keeps_lines: deps.keeps_lines,
             metrics,
             tracer: deps.tracer,
             access,

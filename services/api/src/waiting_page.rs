@@ -1,7 +1,8 @@
 //! The waiting page, embedded in the binary.
 //!
-//! Script and style are the committed bundles of `web/wait`. The server renders the page in the user's
-//! language, and for browsers without scripts also the state of the ticket.
+//! Scripts and styles are the committed bundles of `web/wait`. The server renders the page in the user's
+//! language, and for browsers without scripts also the state of the ticket. What few users need is loaded on
+//! demand: a second script with its style and texts.
 //!
 //! | file | contents |
 //! |---|---|
@@ -22,7 +23,7 @@ use daegi_runtime::problem::BlockedNotice;
 
 use self::messages::Messages;
 use self::noscript::Still;
-use crate::wire::Ticket;
+use crate::wire::{PageTexts, Ticket};
 
 pub(crate) use colours::style_of;
 
@@ -33,9 +34,22 @@ pub(crate) const WIDGET_SCRIPT: &str = include_str!("../../../web/wait/dist/widg
 /// The style sheet of the page.
 pub(crate) const STYLE: &str = include_str!("../../../web/wait/dist/wait.css");
 
-/// Hash of scripts and style, part of their URLs, so that browsers can cache them without expiry.
-pub(crate) static VERSION: LazyLock<String> =
-    LazyLock::new(|| build_hash(&[SCRIPT, WIDGET_SCRIPT, STYLE]));
+/// The script that is loaded on demand: invitations, the check of a draw, another device.
+pub(crate) const MORE_SCRIPT: &str = include_str!("../../../web/wait/dist/more.js");
+/// Its style sheet, which browsers without scripts load too.
+pub(crate) const MORE_STYLE: &str = include_str!("../../../web/wait/dist/more.css");
+
+/// Hash of all assets, part of their URLs, so that browsers can cache them without expiry.
+pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let texts: String =
+        Language::ALL.map(|language| messages::messages(language).for_more()).concat();
+    build_hash(&[SCRIPT, WIDGET_SCRIPT, STYLE, MORE_SCRIPT, MORE_STYLE, &texts])
+});
+
+/// Returns the texts of the script that is loaded on demand, as JSON.
+pub(crate) fn more_texts(language: Language) -> &'static str {
+    messages::messages(language).for_more()
+}
 
 /// The state of the page, as far as the server knows when it renders it.
 pub(crate) enum PageState {
@@ -82,8 +96,12 @@ pub(crate) struct Page<'a> {
     pub(crate) item: Option<&'a ItemId>,
     pub(crate) name: &'a str,
     pub(crate) look: &'a Branding,
-    /// Revision of the operator's texts; empty if there is no such item.
-    pub(crate) revision: &'a str,
+    /// The operator's texts; `None` if there is no such item.
+    pub(crate) texts: Option<&'a PageTexts>,
+    /// Whether the line survives a restart of the processes.
+    pub(crate) keeps_lines: bool,
+    /// Whether a ticket ends when its user is absent for long.
+    pub(crate) ends_absent: bool,
     /// Whether the item has lanes, so that users may have invitation codes.
     pub(crate) has_lanes: bool,
     /// Whether the policy of the page permits the widget of a third party.
@@ -97,14 +115,19 @@ pub(crate) struct Page<'a> {
 #[template(path = "../../../web/wait/page.html")]
 struct PageTemplate<'a> {
     language: Language,
+    languages: Vec<Language>,
     messages: &'static Messages,
     item: &'a str,
     name: &'a str,
     title: String,
     revision: &'a str,
     version: &'static str,
-    /// Whether the item has its own colours.
-    has_colours: bool,
+    /// The version of the item's own style sheet, if it has one.
+    look: Option<String>,
+    /// The operator's links as JSON.
+    links: String,
+    keeps_lines: bool,
+    ends_absent: bool,
     has_lanes: bool,
     has_widget: bool,
     has_code_form: bool,
@@ -115,28 +138,55 @@ struct PageTemplate<'a> {
     still: Still<'a>,
 }
 
+/// The values of the template of `/`.
+#[derive(Template)]
+#[template(path = "root.html")]
+struct RootTemplate {
+    language: Language,
+    messages: &'static Messages,
+    version: &'static str,
+}
+
+/// Renders the page of `/`, for people who open the host without the address of a line.
+pub(crate) fn root(language: Language) -> String {
+    RootTemplate { language, messages: messages::messages(language), version: VERSION.as_str() }
+        .to_string()
+}
+
+/// Returns the version of an item's own style sheet, part of its URL.
+pub(crate) fn look_version(look: &Branding) -> String {
+    build_hash(&[&style_of(look)])
+}
+
 impl Page<'_> {
     /// Renders the page.
     pub(crate) fn render(&self) -> String {
         let messages = messages::messages(self.language);
-        let name = self.look.title.as_deref().unwrap_or(self.name);
+        let texts = self.texts.map(|texts| texts.in_language(self.language));
+        let name = texts.map_or(self.name, |texts| texts.name.as_str());
+        let links = texts.map(|texts| &texts.links);
+        let has_look = self.item.is_some() && self.look.has_style();
         let page = PageTemplate {
             language: self.language,
+            languages: Language::ALL.to_vec(),
             messages,
             item: self.item.map(ItemId::as_str).unwrap_or_default(),
             name,
             title: messages.get("pageTitle").replace("{name}", name),
-            revision: self.revision,
+            revision: self.texts.map_or("", |texts| texts.revision.as_str()),
             version: VERSION.as_str(),
-            has_colours: self.item.is_some() && self.look.accent.is_some(),
+            look: has_look.then(|| look_version(self.look)),
+            links: links.and_then(|links| serde_json::to_string(links).ok()).unwrap_or_default(),
+            keeps_lines: self.keeps_lines,
+            ends_absent: self.ends_absent,
             has_lanes: self.has_lanes,
             has_widget: self.has_widget,
             has_code_form: self.code != CodeForm::Folded,
             is_code_refused: self.code == CodeForm::Refused,
             refresh: noscript::refresh(&self.state, self.code),
             logo: self.look.logo.as_deref(),
-            message: self.look.message.as_deref(),
-            still: Still::new(&self.state, (name, self.has_lanes), messages),
+            message: texts.and_then(|texts| texts.message.as_deref()),
+            still: Still::new(&self.state, (name, self.has_lanes), messages, links),
         };
         page.to_string()
     }
@@ -148,13 +198,14 @@ mod tests {
 
     fn page(name: &str, language: Language) -> String {
         let item = ItemId::parse("concert").unwrap();
-        let look = Branding::default();
         Page {
             language,
             item: Some(&item),
             name,
-            look: &look,
-            revision: "",
+            look: &Branding::default(),
+            texts: None,
+            keeps_lines: true,
+            ends_absent: true,
             has_lanes: true,
             has_widget: false,
             code: CodeForm::Folded,
@@ -180,8 +231,23 @@ mod tests {
     }
 
     #[test]
-    fn the_page_with_its_assets_is_below_64_kb() {
-        let size = page("A concert", Language::Korean).len() + SCRIPT.len() + STYLE.len();
-        assert!(size < 64_000, "{size} bytes");
+    fn the_page_with_its_assets_is_below_60_kb() {
+        for language in Language::ALL {
+            let size = page("A concert", language).len() + SCRIPT.len() + STYLE.len();
+            // A Thai letter takes three bytes, and the language needs as many letters as English.
+            let limit = if language == Language::Thai { 62_000 } else { 60_000 };
+            assert!(size < limit, "{language}: {size} bytes");
+        }
+    }
+
+    #[test]
+    fn a_page_contains_the_texts_of_its_language_only() {
+        let (korean, thai) = (page("A", Language::Korean), page("A", Language::Thai));
+        for text in ["waitingHead", "pausedText", "completedText"] {
+            let [korean_text, thai_text] = [Language::Korean, Language::Thai]
+                .map(|language| messages::messages(language).get(text));
+            assert!(korean.contains(korean_text) && !korean.contains(thai_text), "{text}");
+            assert!(thai.contains(thai_text) && !thai.contains(korean_text), "{text}");
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! The JSON of the HTTP contract, from which the published schemas are generated.
 
+use std::collections::BTreeMap;
+
 use daegi_domain::{
-    EndReason, Eta, Item, ItemId, ItemName, LaneName, LineState, Millis, Order, Phase, Status,
-    UserId, rfc3339,
+    EndReason, Eta, Item, ItemId, ItemName, LaneName, Language, LineState, Millis, Order, PageLink,
+    PageText, Phase, Status, UserId, rfc3339,
 };
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
@@ -347,6 +349,39 @@ impl From<EndReason> for Reason {
     }
 }
 
+/// A code that hands a ticket over to another device of its user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = json!({ "code": HANDOVER_EXAMPLE, "issuedAt": 1_795_032_000_000_u64, "expiresInMs": 120_000 }))]
+pub(crate) struct Handover {
+    /// The code. It works once, and issuing another one does not void it until that one is used.
+    pub(crate) code: String,
+    /// When it was issued, in Unix milliseconds by the server's clock.
+    pub(crate) issued_at: u64,
+    /// How long it is valid.
+    pub(crate) expires_in_ms: u64,
+}
+
+/// Which handover codes of a ticket were used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = json!({ "usedUpTo": 1_795_032_000_000_u64 }))]
+pub(crate) struct HandoverUse {
+    /// When the code that was used last was issued, in Unix milliseconds: it and all earlier ones do not work any more.
+    /// Null if none was used in the last minutes.
+    pub(crate) used_up_to: Option<u64>,
+}
+
+/// A handover code to use.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({ "code": HANDOVER_EXAMPLE }))]
+pub(crate) struct TakeOver {
+    /// The code.
+    #[schemars(length(max = 256))]
+    pub(crate) code: String,
+}
+
 /// The operator's texts on the waiting page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -354,14 +389,58 @@ impl From<EndReason> for Reason {
     "revision": "0d735d1b348ffb89",
     "name": "Friday 8 pm",
     "message": "Doors open at 8.",
+    "links": { "completed": { "url": "/orders", "label": null }, "soldOut": null, "closed": null, "home": null },
+    "languages": {
+        "ko": {
+            "name": "금요일 저녁 8시",
+            "message": "8시에 입장합니다.",
+            "links": { "completed": { "url": "/orders", "label": "내 주문" }, "soldOut": null, "closed": null, "home": null },
+        },
+    },
 }))]
 pub(crate) struct PageTexts {
     /// Identifies this version of the texts. Equal on every pod of one build.
     pub(crate) revision: String,
+    /// For languages that are not in `languages`.
+    #[serde(flatten)]
+    pub(crate) texts: LocalTexts,
+    /// The texts of the languages in which the operator wrote one, by language tag.
+    pub(crate) languages: BTreeMap<String, LocalTexts>,
+}
+
+/// The operator's texts in one language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LocalTexts {
     /// The displayed name.
     pub(crate) name: String,
     /// The operator's message; null if there is none.
     pub(crate) message: Option<String>,
+    /// Where users whose wait is over can go.
+    pub(crate) links: Links,
+}
+
+/// The operator's links, by the state in which the page shows them; null where there is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Links {
+    /// After the order was placed.
+    pub(crate) completed: Option<Link>,
+    /// While the item is sold out.
+    pub(crate) sold_out: Option<Link>,
+    /// When the line is closed.
+    pub(crate) closed: Option<Link>,
+    /// For tickets that ended in another way.
+    pub(crate) home: Option<Link>,
+}
+
+/// A link of the page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Link {
+    /// An http(s) URL, or a path.
+    pub(crate) url: String,
+    /// The text of the link; null takes the page's own.
+    pub(crate) label: Option<String>,
 }
 
 /// The query of a stream.
@@ -375,14 +454,49 @@ pub(crate) struct StreamQuery {
 impl PageTexts {
     pub(crate) fn new(item: &Item) -> Self {
         let page = &item.policy.page;
-        let name = page.title.as_deref().unwrap_or(item.name.as_str()).to_owned();
-        let message = page.message.clone();
-        let revision = build_hash(&[&name, message.as_deref().unwrap_or_default()]);
-        Self { revision, name, message }
+        let links = &page.links;
+        let labels = [&links.home, &links.completed, &links.sold_out, &links.closed];
+        let labels = labels.into_iter().flatten().filter_map(|link| link.label.as_ref());
+        let written = page.title.iter().chain(&page.message).chain(labels);
+        let languages: BTreeMap<String, LocalTexts> = written
+            .flat_map(PageText::languages)
+            .map(|language| (language.tag().to_owned(), LocalTexts::new(item, language)))
+            .collect();
+        let texts = LocalTexts::new(item, Language::English);
+        let json = serde_json::to_string(&(&texts, &languages)).unwrap_or_default();
+        Self { revision: build_hash(&[&json]), texts, languages }
+    }
+
+    /// Returns the texts in a language.
+    pub(crate) fn in_language(&self, language: Language) -> &LocalTexts {
+        self.languages.get(language.tag()).unwrap_or(&self.texts)
+    }
+}
+
+impl LocalTexts {
+    fn new(item: &Item, language: Language) -> Self {
+        let page = &item.policy.page;
+        let text = |text: &PageText| text.in_language(language).to_owned();
+        let link = |link: &Option<PageLink>| {
+            let link = link.as_ref().or(page.links.home.as_ref())?;
+            Some(Link { url: link.url.clone(), label: link.label.as_ref().map(text) })
+        };
+        Self {
+            name: page.title.as_ref().map_or_else(|| item.name.as_str().to_owned(), text),
+            message: page.message.as_ref().map(text),
+            links: Links {
+                completed: link(&page.links.completed),
+                sold_out: link(&page.links.sold_out),
+                closed: link(&page.links.closed),
+                home: link(&page.links.home),
+            },
+        }
     }
 }
 
 const TOKEN_EXAMPLE: &str = "kim-concert-6878a70f-3101-8000-8ef0-de86b3eaf66c";
+
+const HANDOVER_EXAMPLE: &str = "010001a1d2b3c4000184a7c1d2e3f00112233445566778899aabbccddeeff-kim";
 
 /// A ticket in line, for the published schema.
 fn waiting_example() -> Value {

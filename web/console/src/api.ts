@@ -49,10 +49,24 @@ export interface Overview {
   lines: LineView[];
 }
 
+/** A text, or one per language by its tag. */
+export type PageText = string | Record<string, string>;
+
+/** A link of the waiting page. */
+export interface PageLink {
+  url: string;
+  label: PageText | null;
+}
+
+/** The states in which the waiting page shows a link; `home` is for those without one of their own. */
+export const LINKS = ["home", "completed", "soldOut", "closed"] as const;
+
 /** The branding of an item's waiting page. */
 export interface Branding {
-  title: string | null;
-  message: string | null;
+  title: PageText | null;
+  message: PageText | null;
+  /** Absent in the record of an older server, as the fields below. */
+  links?: Record<(typeof LINKS)[number], PageLink | null>;
   accent: string | null;
   logo: string | null;
 }

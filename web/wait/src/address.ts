@@ -1,11 +1,14 @@
-// The invitation code in the address of the page.
+// The code in the address of the page.
 
 /** The used part of `Location`. */
 type Address = Pick<Location, "hash" | "pathname" | "search">;
 
-/** Returns the invitation code in the fragment, which browsers do not send, and removes it from the address. */
-export function takeCode({ hash, pathname, search }: Address, history: Pick<History, "replaceState">): string | null {
-  const code = /^#code=(.+)$/.exec(hash)?.[1];
+/**
+ * Returns the code in the fragment, which browsers do not send, and removes it from the address: `code` is an invitation, `from` the
+ * handover of another device.
+ */
+export function takeCode({ hash, pathname, search }: Address, history: Pick<History, "replaceState">, name: "code" | "from" = "code"): string | null {
+  const code = hash.startsWith(`#${name}=`) ? hash.slice(name.length + 2) : undefined;
   if (code === undefined) return null;
   history.replaceState(null, "", pathname + search);
   return cleanCode(decoded(code)) || null;

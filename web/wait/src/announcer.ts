@@ -14,6 +14,11 @@ const MILESTONES = [
   { leftMs: 600_000, text: "in10min" },
 ] as const;
 
+/** Joins texts with or without a full stop to sentences: a screen reader reads "..". */
+function sentences(texts: readonly string[]): string {
+  return texts.map((text) => text.replace(/[.。…\s]+$/, "")).filter(Boolean).join(". ");
+}
+
 export class Announcer {
   #headline = "";
   #position = Number.POSITIVE_INFINITY;
@@ -32,7 +37,7 @@ export class Announcer {
     const place = screen.place ? `${this.messages.place}: ${this.formatNumber(screen.place.position)}. ${screen.place.eta}` : "";
     if (screen.headline !== this.#headline) {
       this.#headline = screen.headline;
-      this.#announceScreen([screen.headline, screen.text.replace(/\.$/, ""), details, place].filter(Boolean).join(". "), screen);
+      this.#announceScreen(sentences([screen.headline, screen.text, details, place]), screen);
     } else if (screen.place && this.#shouldAnnounce(screen.place.position)) {
       this.#announceScreen(place, screen);
     }

@@ -3,7 +3,7 @@
 import type { Ticket, WaitingRoom } from "../../../sdk/js/src/index.js";
 import { format, type Messages } from "./i18n.js";
 import type { TicketStorage } from "./ticket-storage.js";
-import { type Verdict, verdictOf } from "./verdict.js";
+import type { Expected, Verdict } from "./verdict.js";
 
 /** Longest delay before the page notes the commitment: the pages of a lobby request it one after the other. */
 const NOTE_WITHIN_MS = 30_000;
@@ -32,6 +32,8 @@ export class DrawPanel {
     readonly storage: TicketStorage,
     readonly view: DrawView,
     readonly messages: Messages,
+    /** Checks the draw of a ticket. */
+    readonly verdictOf: (token: string, expected: Expected) => Promise<Verdict>,
   ) {}
 
   /** Shows the drawn place of a ticket. Returns it as a text; empty if the ticket has none. */
@@ -52,7 +54,7 @@ export class DrawPanel {
     this.#isChecking = true;
     this.view.verdict(this.messages.drawChecking, null, "");
     try {
-      const verdict = await this.#verdict(ticket.token, ticket.cohortRank);
+      const verdict = await this.verdictOf(ticket.token, { rank: ticket.cohortRank, commitment: this.storage.current.commitment });
       this.view.verdict(this.messages.drawCheck, verdict, "");
       this.view.announce(verdict.text);
     } catch {
@@ -60,13 +62,6 @@ export class DrawPanel {
       this.view.announce(this.messages.drawUnchecked);
     }
     this.#isChecking = false;
-  }
-
-  async #verdict(token: string, rank: number): Promise<Verdict> {
-    const { checkDraw } = await import("../../../sdk/js/src/draw.js");
-    const record = await this.room.draw(token);
-    const result = await checkDraw(record, token);
-    return verdictOf(record, result, { rank, commitment: this.storage.current.commitment }, this.messages);
   }
 
   /** Notes the commitment before the opening: afterwards, only a page that noted it can tell whether it was replaced. */

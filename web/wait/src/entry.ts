@@ -1,7 +1,6 @@
 // What happens on admission: a sound, a countdown, and the redirect.
 
 import type { Ticket, WaitingRoom } from "../../../sdk/js/src/index.js";
-import type { Chime } from "./chime.js";
 import type { View } from "./view.js";
 import type { Messages } from "./i18n.js";
 
@@ -15,7 +14,7 @@ export class EntryFlow {
   constructor(
     readonly room: WaitingRoom,
     readonly view: View,
-    readonly chime: Chime,
+    readonly alert: () => void,
     readonly messages: Messages,
   ) {}
 
@@ -23,7 +22,7 @@ export class EntryFlow {
     if (this.#token === ticket.token) return;
     this.#token = ticket.token;
     this.view.offer(ticket.entryUrl);
-    if (this.view.sound?.checked) this.chime.ring();
+    this.alert();
     this.#count(Date.parse(ticket.passExpiresAt ?? ""));
     if (ticket.entryUrl && firstTime(ticket.token)) this.#go(ticket.entryUrl);
   }

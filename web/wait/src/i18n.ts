@@ -1,24 +1,12 @@
 // The texts of the page. The server chooses the language.
 
-import type { Eta } from "../../../sdk/js/src/index.js";
+import type { LocalTexts, PageTexts } from "../../../sdk/js/src/index.js";
 import type en from "../i18n/en.json";
 
 export type Messages = typeof en;
 
 export function format(text: string, values: Record<string, string | number>): string {
   return text.replace(/\{(\w+)\}/g, (slot, key: string) => String(values[key] ?? slot));
-}
-
-/** Formats an ETA as a range. Must match `Messages::eta` of the server. */
-export function formatEta(messages: Messages, eta: Eta | null): string {
-  if (!eta) return messages.etaUnknown;
-  if (eta.p90 < 60) return messages.etaSoon;
-  const [a, b] = [Math.max(1, Math.round(eta.p50 / 60)), Math.ceil(eta.p90 / 60)];
-  if (b <= 1) return messages.etaMinute;
-  if (b <= 90) return format(a < b ? messages.etaMinutesRange : messages.etaMinutes, { a, b });
-  const [from, to] = [Math.max(1, Math.round(eta.p50 / 3600)), Math.ceil(eta.p90 / 3600)];
-  if (from < to) return format(messages.etaHoursRange, { a: from, b: to });
-  return to === 1 ? messages.etaHour : format(messages.etaHours, { a: to });
 }
 
 /** Formats a duration as m:ss or h:mm:ss. */
@@ -52,14 +40,23 @@ export function formatTime(at: string, inMs: number, locale: string, timeZone?: 
   const day = new Intl.DateTimeFormat("en", { dateStyle: "short", ...zone });
   const isToday = day.format(time) === day.format(time.getTime() - inMs);
   const seconds: Intl.DateTimeFormatOptions = time.getUTCSeconds() === 0 ? {} : { second: "2-digit" };
+  const date: Intl.DateTimeFormatOptions = isToday ? {} : { weekday: "short", month: "short", day: "numeric" };
+  return { text: timeFormat(locale, { ...date, ...seconds }, timeZone).format(time), isToday };
+}
+
+/** Returns the format of times of day. */
+export function timeFormat(locale: string, options: Intl.DateTimeFormatOptions, timeZone?: string): Intl.DateTimeFormat {
   // Engines differ in the Korean words for a.m. and p.m.: some write "PM 8:00".
   const cycle: Intl.DateTimeFormatOptions = locale.startsWith("ko") ? { hourCycle: "h23" } : {};
-  const date: Intl.DateTimeFormatOptions = isToday ? {} : { weekday: "short", month: "short", day: "numeric" };
-  const text = new Intl.DateTimeFormat(locale, { ...date, hour: "numeric", minute: "2-digit", ...seconds, ...cycle, ...zone }).format(time);
-  return { text, isToday };
+  return new Intl.DateTimeFormat(locale, { ...options, hour: "numeric", minute: "2-digit", ...cycle, ...(timeZone !== undefined && { timeZone }) });
 }
 
 /** Returns the user's variant of the page's language, such as `en-GB` with its 24-hour clock. */
 export function localeOf(language: string, preferred: readonly string[]): string {
   return preferred.find((tag) => tag.split("-")[0] === language) ?? language;
+}
+
+/** Returns the operator's texts in a language. */
+export function localTexts({ languages, ...texts }: PageTexts, language: string): LocalTexts {
+  return languages?.[language] ?? texts;
 }

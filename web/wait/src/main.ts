@@ -1,6 +1,7 @@
 // Composition of the waiting page.
 
-import { WaitingRoom } from "../../../sdk/js/src/index.js";
+import { type LocalTexts, WaitingRoom } from "../../../sdk/js/src/index.js";
+import { Alerts } from "./alerts.js";
 import { solveInWorker } from "./challenge-worker.js";
 import type { ShowWidget } from "./widget.js";
 import { Chime } from "./chime.js";
@@ -8,18 +9,24 @@ import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
-import { InvitationPanel } from "./invitation-panel.js";
+import { etaText } from "./eta.js";
+import { Invitation } from "./invitation.js";
 import { takeCode } from "./address.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
 import { View } from "./view.js";
 import { VisitController } from "./visit.js";
-import { format, localeOf, type Messages } from "./i18n.js";
+import { format, localeOf, localTexts, type Messages } from "./i18n.js";
 
-const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
-let { name = "" } = document.documentElement.dataset;
+const { lang, dataset } = document.documentElement;
+const { item = "", name = "", revision = "", line = "", lanes = "", links, version = "", away = "" } = dataset;
+let texts: LocalTexts = { name, message: null, ...(links && { links: JSON.parse(links) }) };
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
+// What happens to a user who closes the page is a rule of the line.
+// Chinese and Japanese have no space between sentences.
+messages.waitingText += (messages.waitingText.endsWith("。") ? "" : " ") + (away === "true" ? messages.away : messages.awayKept);
+const locale = localeOf(lang, navigator.languages);
 const room = new WaitingRoom({
   itemId: item,
   page: revision,
@@ -32,10 +39,18 @@ const room = new WaitingRoom({
 const storage = new TicketStorage(item, browserStorage(), newUserId);
 const [view, chime] = [new View(), new Chime()];
 const announcer = new Announcer((text) => view.announce(text), messages, view.number);
-const countdown = new Countdown(view, announcer, messages, localeOf(document.documentElement.lang, navigator.languages));
-const draw = new DrawPanel(room, storage, view, messages);
-const invitation = new InvitationPanel(room, view, messages, lanes === "true");
-const entry = new EntryFlow(room, view, chime, messages);
+const countdown = new Countdown(view, announcer, messages, locale);
+const draw = new DrawPanel(room, storage, view, messages, async (token, expected) => {
+  const { more, words } = await loadMore();
+  return more.checkedDraw(room, token, expected, words);
+});
+const invitation = new Invitation(async () => {
+  const { more, words } = await loadMore();
+  return more.createInvitation(room, view, words, redeem);
+}, lanes === "true");
+const options = { sound: view.option("sound"), notify: view.option("notify"), awake: view.option("awake") };
+const alerts = new Alerts(browserStorage(), chime, options, () => view.notice(messages.notifyBlocked));
+const entry = new EntryFlow(room, view, () => alerts.turn(messages.turnHead, texts.name), messages);
 let shown: Screen | null = null;
 /** Screens of a ticket that waits. */
 const HELD: ReadonlySet<Screen["kind"]> = new Set(["lobby", "waiting", "still"]);
@@ -44,32 +59,63 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
   screen(screen, ticket, done) {
     shown = screen;
     view.show(screen, done);
+    showWay();
     const drawn = draw.show(ticket);
     announcer.show(screen, screen.next ? countdown.label(screen.next) : drawn);
     invitation.show(screen.kind, ticket, storage.current.code !== undefined);
     countdown.show(screen.next);
     document.title = titleOf(screen);
+    alerts.waits(HELD.has(screen.kind));
     if (screen.kind === "turn" && ticket) entry.begin(ticket);
     else entry.end();
     if (!HELD.has(screen.kind)) view.notice("");
   },
   lost(isLost) {
-    view.lost(isLost);
-    if (isLost) view.announce(messages.lost);
+    const text = view.lost(isLost);
+    if (isLost) view.announce(text);
   },
   notice: (text) => view.notice(text),
+  grew(from, to) {
+    const text = from === null ? "" : format(messages.grew, { n: view.number(to), before: view.number(from) });
+    view.notice(text);
+    if (text) view.announce(text);
+  },
   line: (line) => invitation.update(line),
-  codeRefused: (code, isJoined) => invitation.refused(code, isJoined),
+  codeRefused: (code, isJoined) => void invitation.refused(code, isJoined),
   codeOffered: (code) => void invitation.offer(code, redeem),
   page(page) {
-    name = page.name;
-    if (view.page(page) && page.message) view.announce(page.message);
+    texts = localTexts(page, lang);
+    if (view.page(texts) && texts.message) view.announce(texts.message);
+    showWay();
     if (shown) document.title = titleOf(shown);
   },
-}, line);
+}, (eta) => etaText(messages, eta, room.now(), locale), line);
 
 function redeem(code: string) {
   return visit.redeem(code);
+}
+
+let loading: Promise<{ more: typeof import("./more.js"); words: Messages }> | null = null;
+
+/** Loads the script that few users need, with its texts and its style. */
+function loadMore() {
+  const address = `/wait-more.js?v=${version}`;
+  const fetched = async () => {
+    const style = document.createElement("link");
+    [style.rel, style.href] = ["stylesheet", `/wait-more.css?v=${version}`];
+    document.head.append(style);
+    const [more, words] = await Promise.all([
+      import(address) as Promise<typeof import("./more.js")>,
+      fetch(`/wait-texts/${lang}?v=${version}`).then((response) => response.json() as Promise<Messages>),
+    ]);
+    view.renderVerdict = (verdict) => more.renderVerdict(verdict, words);
+    return { more, words };
+  };
+  loading ??= fetched().catch((error: unknown) => {
+    loading = null;
+    throw error;
+  });
+  return loading;
 }
 
 /** Takes the code of an invitation link, at the start or when the user opens one in this tab. */
@@ -93,22 +139,33 @@ function reload(): Promise<never> {
   return new Promise(() => setTimeout(() => location.reload(), 3_000));
 }
 
+/** Shows the operator's link for the state, if there is one. */
+function showWay(): void {
+  view.way(shown?.link && texts.links?.[shown.link], messages.goOn);
+}
+
 function titleOf({ kind, headline, place }: Screen): string {
+  const { name } = texts;
   if (kind === "turn") return format(messages.titleTurn, { name });
   if (kind === "waiting" && place) return format(messages.titlePlace, { n: view.number(place.position), name });
   return `${headline} · ${name}`;
 }
 
-view.again.addEventListener("click", () => void visit.join());
+view.again.addEventListener("click", () => {
+  if (shown?.kind === "missing") location.reload();
+  else void visit.join();
+});
 // The check computes hashes, which browsers allow on secure pages only.
 view.check.hidden = !isSecureContext;
 view.check.addEventListener("click", () => void draw.check());
-view.leave.addEventListener("click", async () => {
-  if (await view.confirmLeave()) await visit.leave();
+view.move.addEventListener("click", async () => {
+  const { token } = storage.current;
+  const loaded = await loadMore().catch(() => null);
+  if (loaded && token) await loaded.more.showHandover(room, token, view, loaded.words);
 });
-view.codeForm.addEventListener("submit", (event) => {
-  event.preventDefault();
-  void invitation.submit(view.code.value, redeem);
+view.leave.addEventListener("click", async () => {
+  const asked = await loadMore().then(({ more, words }) => more.askLeave(words), () => false);
+  if (asked) await visit.leave();
 });
 window.addEventListener("hashchange", takeInvitation);
 for (const gesture of ["pointerdown", "keydown"]) {
@@ -118,5 +175,13 @@ window.addEventListener("storage", ({ key }) => {
   if (key === storage.key) visit.adopt();
 });
 
-takeInvitation();
-void visit.begin();
+/** Continues with the ticket of another device, if the address has its code. */
+async function begin(): Promise<void> {
+  const code = takeCode(location, history, "from");
+  const loaded = code !== null && (await loadMore().catch(() => null));
+  if (loaded) await loaded.more.takeHandover(room, code as string, storage, view, loaded.words);
+  takeInvitation();
+  await visit.begin();
+}
+
+void begin();

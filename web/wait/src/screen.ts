@@ -1,7 +1,7 @@
 // Decides what the page shows. Does not access the page.
 
-import type { BlockedNotice, Line, LineState, Status, Ticket } from "../../../sdk/js/src/index.js";
-import { formatEta, type Messages } from "./i18n.js";
+import type { BlockedNotice, Eta, Line, LineState, PageLinks, Status, Ticket } from "../../../sdk/js/src/index.js";
+import type { Messages } from "./i18n.js";
 
 export type Kind = "joining" | "scheduled" | "lobby" | "waiting" | "still" | "closed" | "turn" | "ended" | "outside" | "missing";
 
@@ -28,27 +28,34 @@ export interface Screen {
   lobby?: { position: number | null; count: number };
   /** Where a blocked user can complain. */
   contactUrl?: string;
+  /** Which of the operator's links is shown. */
+  link?: keyof PageLinks;
+  /** The text of the button that joins again, or loads a page without a line again. */
+  again?: string;
 }
 
+/** Formats an estimate. */
+export type FormatEta = (eta: Eta | null) => string;
+
 /** Returns the screen for a ticket. `isNewDraw`: the result of its draw was not shown yet. */
-export function screenFor(ticket: Ticket, messages: Messages, isNewDraw = false): Screen {
+export function screenFor(ticket: Ticket, messages: Messages, formatEta: FormatEta, isNewDraw = false): Screen {
   if (ticket.status === "ENTERABLE") {
     const text = ticket.entryUrl ? messages.turnWait : messages.turnNoAddress;
     return { kind: "turn", headline: messages.turnHead, text };
   }
   if (ticket.status !== "WAITING") return ended(ticket.status, messages);
-  const screen = waiting(ticket, messages);
+  const screen = waiting(ticket, messages, formatEta);
   return isNewDraw && screen.kind === "waiting" ? { ...screen, headline: messages.drawnHead } : screen;
 }
 
-function waiting(ticket: Ticket, messages: Messages): Screen {
+function waiting(ticket: Ticket, messages: Messages, formatEta: FormatEta): Screen {
   const { position, waitingCount, etaSeconds, lineState } = ticket;
   if (lineState === "LOBBY" || lineState === "SCHEDULED") return lobby(ticket, messages);
-  if (lineState === "CLOSED") return { kind: "closed", headline: messages.closedHead, text: messages.closedText };
+  if (lineState === "CLOSED") return { kind: "closed", headline: messages.closedHead, text: messages.closedText, link: "closed" };
   // The line was stopped before the draw.
   if (position === null) return { kind: "still", ...haltedText(lineState, messages) };
   const moves = lineState === "OPEN";
-  const eta = moves ? formatEta(messages, etaSeconds) : messages.etaStill;
+  const eta = moves ? formatEta(etaSeconds) : messages.etaStill;
   const place = { position, ahead: position - 1, behind: Math.max(0, waitingCount - position), eta };
   const open = { headline: position === 1 ? messages.nextHead : messages.waitingHead, text: messages.waitingText };
   return { kind: moves ? "waiting" : "still", ...(moves ? open : haltedText(lineState, messages)), place };
@@ -82,12 +89,12 @@ function nextEvent({ lobbyAt, lobbyInMs, opensAt, opensInMs }: Line): NextEvent 
   return opensAt && typeof opensInMs === "number" ? { kind: "opening", at: opensAt, inMs: opensInMs } : null;
 }
 
-function haltedText(state: LineState, messages: Messages): { headline: string; text: string } {
+function haltedText(state: LineState, messages: Messages): Pick<Screen, "headline" | "text" | "link"> {
   switch (state) {
     case "SOLD_OUT":
-      return { headline: messages.soldOutHead, text: messages.soldOutText };
+      return { headline: messages.soldOutHead, text: messages.soldOutText, link: "soldOut" };
     case "DISABLED":
-      return { headline: messages.disabledHead, text: messages.disabledText };
+      return { headline: messages.disabledHead, text: messages.disabledText, link: "closed" };
     case "RECOVERING":
       return { headline: messages.recoveringHead, text: messages.recoveringText };
     case "PAUSED":
@@ -106,7 +113,7 @@ function ended(status: Status, messages: Messages): Screen {
     REPLACED: [messages.replacedHead, messages.replacedText],
   };
   const [headline, text] = texts[status] ?? [messages.leftHead, messages.leftText];
-  return { kind: "ended", headline, text };
+  return { kind: "ended", headline, text, link: status === "COMPLETED" ? "completed" : "home", again: messages.joinAgain };
 }
 
 /** States in which joins are refused. In every other state a join may succeed. */
@@ -127,16 +134,16 @@ export function blockedScreen(notice: BlockedNotice | null, messages: Messages):
 export function joinErrorScreen(code: string, status: number, messages: Messages): Screen {
   switch (code) {
     case "SOLD_OUT":
-      return { kind: "outside", headline: messages.soldOutHead, text: messages.soldOutOutside };
+      return { kind: "outside", headline: messages.soldOutHead, text: messages.soldOutOutside, link: "soldOut" };
     case "QUEUE_DISABLED":
-      return { kind: "outside", headline: messages.disabledHead, text: messages.disabledOutside };
+      return { kind: "outside", headline: messages.disabledHead, text: messages.disabledOutside, link: "closed" };
     case "NOT_OPEN_YET":
       return { kind: "scheduled", headline: messages.scheduledHead, text: messages.scheduledText };
     case "LINE_CLOSED":
-      return { kind: "outside", headline: messages.closedOutsideHead, text: messages.closedOutside };
+      return { kind: "outside", headline: messages.closedOutsideHead, text: messages.closedOutside, link: "closed" };
     case "ITEM_NOT_FOUND":
     case "INVALID_REQUEST":
-      return { kind: "missing", headline: messages.missingHead, text: messages.missingText };
+      return { kind: "missing", headline: messages.missingHead, text: messages.missingText, again: messages.tryAgain };
     case "LINE_FULL":
       return { kind: "outside", headline: messages.fullHead, text: messages.fullText };
     case "STORE_FULL":

@@ -46,6 +46,12 @@ export class TicketStorage {
     this.#write();
   }
 
+  /** Stores the ticket of another device. */
+  take(userId: string, token: string): void {
+    this.#stored = { userId, token };
+    this.#write();
+  }
+
   /** Stores what the page learned about the draw of this ticket, or the code for the next join. */
   note(about: Pick<StoredTicket, "commitment" | "drawn" | "code">): void {
     this.#stored = { ...this.#stored, ...about };

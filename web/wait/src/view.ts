@@ -1,11 +1,11 @@
 // Renders a screen into the page.
 
-import type { PageTexts } from "../../../sdk/js/src/index.js";
+import type { LocalTexts, PageLink } from "../../../sdk/js/src/index.js";
 import type { Screen } from "./screen.js";
 import type { Verdict } from "./verdict.js";
 import { clock } from "./i18n.js";
 
-function byId<T extends HTMLElement>(id: string): T {
+export function byId<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no #${id}`);
   return found as T;
@@ -17,12 +17,10 @@ export class View {
   readonly again = byId("again");
   readonly leave = byId("leave");
   readonly check = byId("check");
-  readonly leaving = byId<HTMLDialogElement>("leaving");
-  readonly moving = byId<HTMLDialogElement>("moving");
-  readonly codeForm = byId<HTMLFormElement>("code-form");
-  readonly code = byId<HTMLInputElement>("code");
-  readonly #invitation = byId<HTMLDetailsElement>("invitation");
-  readonly sound = byId("sound").querySelector("input");
+  readonly move = byId("move");
+  readonly invitation = byId("invitation");
+  /** Shows the findings of a verdict; set with the script that is loaded on demand. */
+  renderVerdict: ((verdict: Verdict) => Node[]) | null = null;
   readonly #headline = byId("headline");
   readonly #bar = byId("bar");
   readonly #numbers = new Intl.NumberFormat(document.documentElement.lang);
@@ -31,6 +29,12 @@ export class View {
   constructor() {
     // Hidden without scripts.
     for (const id of ["live", "foot"]) byId(id).hidden = false;
+  }
+
+  /** A check box of the footer with its label. */
+  option(id: string): { label: HTMLElement; box: HTMLInputElement } {
+    const label = byId(id);
+    return { label, box: label.querySelector("input") as HTMLInputElement };
   }
 
   show(screen: Screen, done: number): void {
@@ -43,6 +47,8 @@ export class View {
     if (screen.contactUrl !== undefined) contact.href = screen.contactUrl;
     byId("place").hidden = !screen.place;
     if (screen.place) this.#place(screen.place, done);
+    this.again.hidden = !screen.again;
+    write(this.again, screen.again ?? "");
     byId("opens").hidden = !screen.next;
     if (!screen.next) this.#row("opens-later", "");
     this.#row("lobby-position", screen.lobby?.position ? this.number(screen.lobby.position) : "");
@@ -63,6 +69,14 @@ export class View {
     const percent = String(Math.round(done * 100));
     this.#bar.setAttribute("aria-valuenow", percent);
     this.#bar.style.setProperty("--done", String(done));
+  }
+
+  /** Shows the operator's link for the state, if there is one. */
+  way(link: PageLink | null | undefined, label: string): void {
+    const way = byId<HTMLAnchorElement>("way");
+    way.hidden = !link;
+    way.href = link?.url ?? "";
+    write(way, link ? (link.label ?? label) : "");
   }
 
   /** Shows the countdown: what happens and when, how long until then, and when the line opens after that. */
@@ -97,7 +111,7 @@ export class View {
   }
 
   /** Shows the operator's texts. Returns whether the message changed. */
-  page({ name, message }: PageTexts): boolean {
+  page({ name, message }: LocalTexts): boolean {
     write(byId("name"), name);
     return write(byId("message"), message ?? "");
   }
@@ -110,80 +124,31 @@ export class View {
   /** Shows the text of the button, and the verdict on the draw or why there is none. */
   verdict(button: string, verdict: Verdict | null, notice: string): void {
     write(this.check, button);
-    const text = byId("verdict-text");
-    write(text, verdict?.text ?? notice);
-    text.dataset["verdict"] = verdict ? (verdict.isGood ? "good" : "bad") : "";
-    byId("findings").hidden = verdict === null;
-    const lines = verdict?.findings.map((finding) => {
-      const line = document.createElement("li");
-      line.textContent = finding.text;
-      line.dataset["verdict"] = finding.ok ? "good" : "bad";
-      return line;
-    });
-    byId("checks").replaceChildren(...(lines ?? []));
+    const nodes = verdict && this.renderVerdict?.(verdict);
+    byId("verdict").replaceChildren(...(nodes ?? [notice]));
   }
 
   lane(text: string): void {
     write(byId("lane"), text);
   }
 
-  invitation(isShown: boolean): void {
-    this.#invitation.hidden = !isShown;
-  }
-
-  fillCode(code: string): void {
-    this.code.value = code;
-    this.#invitation.open = true;
-  }
-
-  clearCode(): void {
-    // The focused button disappears.
-    if (this.#invitation.contains(document.activeElement)) this.#invitation.querySelector("summary")?.focus();
-    this.code.value = "";
-    this.#invitation.open = false;
-  }
-
-  /** Not disabled meanwhile, because a disabled button loses the keyboard focus. */
-  codeBusy(isBusy: boolean): void {
-    this.codeForm.ariaBusy = String(isBusy);
-  }
-
-  codeMessage(text: string, isError: boolean): void {
-    // On a phone the form may be below the edge of the screen.
-    if (write(byId("code-text"), text) && isError) this.#invitation.scrollIntoView({ block: "nearest" });
-    this.code.setAttribute("aria-invalid", String(isError));
-  }
-
   notice(text: string): void {
     write(byId("notice"), text);
   }
 
-  lost(isLost: boolean): void {
-    byId("lost").hidden = !isLost;
+  /** Shows whether the connection is lost. Returns the text that says so. */
+  lost(isLost: boolean): string {
+    const lost = byId("lost");
+    lost.hidden = !isLost;
+    return lost.textContent ?? "";
   }
 
   announce(text: string): void {
     write(byId("said"), text);
   }
-
-  confirmLeave(): Promise<boolean> {
-    return confirmed(this.leaving);
-  }
-
-  confirmMove(): Promise<boolean> {
-    return confirmed(this.moving);
-  }
 }
 
-/** Shows a confirmation dialog. Returns whether the user confirmed. */
-async function confirmed(dialog: HTMLDialogElement): Promise<boolean> {
-  dialog.returnValue = "no";
-  dialog.showModal();
-  await new Promise((closed) => dialog.addEventListener("close", closed, { once: true }));
-  return dialog.returnValue === "yes";
-}
-
-function write(element: HTMLElement, text: string): boolean {
+export function write(element: HTMLElement, text: string): boolean {
   const changes = element.textContent !== text;
   if (changes) element.textContent = text;
   return changes;

@@ -3,7 +3,7 @@
 import { type Line, type LineState, ProblemError, type Ticket, type WaitingRoom, type PageTexts } from "../../../sdk/js/src/index.js";
 import { backoff } from "../../../sdk/js/src/sleep.js";
 import type { TicketStorage } from "./ticket-storage.js";
-import { blockedScreen, joinErrorScreen, outsideScreen, refusalIn, type Screen, screenFor } from "./screen.js";
+import { blockedScreen, type FormatEta, joinErrorScreen, outsideScreen, refusalIn, type Screen, screenFor } from "./screen.js";
 import type { SubscriptionLike, Tabs } from "./tabs.js";
 import type { Messages } from "./i18n.js";
 
@@ -43,6 +43,8 @@ export interface VisitView {
   codeOffered(code: string): void;
   lost(isLost: boolean): void;
   notice(text: string): void;
+  /** The position grew because other users came back to theirs. `null`: the ticket is where it was before. */
+  grew(from: number | null, to: number): void;
   page(page: PageTexts): void;
 }
 
@@ -63,6 +65,8 @@ export class VisitController {
   #late = 0;
   /** Whether the ticket is being replaced by one of another lane. */
   #isMoving = false;
+  /** The position before others came back to theirs, while that is on the page. */
+  #before: number | null = null;
 
   constructor(
     readonly room: Pick<WaitingRoom, "join" | "leave" | "line" | "page">,
@@ -70,6 +74,7 @@ export class VisitController {
     readonly tabs: Pick<Tabs, "follow" | "alone">,
     readonly messages: Messages,
     readonly view: VisitView,
+    readonly formatEta: FormatEta,
     /** The state of the line when the server rendered the page. */
     readonly lineState: LineState = "",
   ) {}
@@ -270,12 +275,21 @@ export class VisitController {
 
   #show(ticket: Ticket): void {
     const done = ticket.status !== "WAITING" ? 1 : ticket.position === null ? 0 : this.storage.progress(ticket.position);
+    this.#explainGrowth(this.#shown, ticket);
     this.#shown = ticket;
-    this.view.screen(screenFor(ticket, this.messages, this.#isNewDraw(ticket)), ticket, done);
+    this.view.screen(screenFor(ticket, this.messages, this.formatEta, this.#isNewDraw(ticket)), ticket, done);
     const { code } = this.storage.current;
     if (!code || ticket.status !== "WAITING") return;
     this.storage.note({ code: undefined });
     this.view.codeOffered(code);
+  }
+
+  /** Says why a position grew, until the ticket is where it was. A ticket without a position has been drawn meanwhile. */
+  #explainGrowth(shown: Ticket | null, { token, position, status }: Ticket): void {
+    const before = shown?.token === token ? (this.#before ?? shown.position) : null;
+    if (status !== "WAITING" || before === null || position === null) this.#before = null;
+    else if (position > before) this.view.grew((this.#before = before), position);
+    else if (this.#before !== null) this.view.grew((this.#before = null), position);
   }
 
   /** Returns whether the result of the ticket's draw is news, for some seconds and not again after a reload. */

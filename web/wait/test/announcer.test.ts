@@ -46,3 +46,14 @@ test("a timer that a hidden tab slows down announces the last milestone only", (
   for (const left of [62_000, 2_000, -58_000]) announcer.countdown("Opens at 8", left);
   assert.deepEqual(announced, ["Opens at 8. 10 s"]);
 });
+
+test("no announcement has two full stops", () => {
+  const announced: string[] = [];
+  const announcer = new Announcer((text) => announced.push(text), WORDS);
+  announcer.show({ ...at(3, "Finding your place…"), text: "Keep this page open." }, "Opens at 8 p.m.");
+  announcer.show({ ...at(3, "お待ちください。"), text: "順番です。" });
+  assert.deepEqual(announced, [
+    "Finding your place. Keep this page open. Opens at 8 p.m. StoredTicket: 3. Soon",
+    "お待ちください. 順番です. StoredTicket: 3. Soon",
+  ]);
+});

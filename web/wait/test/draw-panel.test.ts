@@ -5,7 +5,8 @@ import { ProblemError, type DrawRecord, type Ticket } from "../../../sdk/js/src/
 import { DrawPanel } from "../src/draw-panel.js";
 import type { Messages } from "../src/i18n.js";
 import { TicketStorage } from "../src/ticket-storage.js";
-import type { Verdict } from "../src/verdict.js";
+import { checkDraw } from "../../../sdk/js/src/index.js";
+import { type Verdict, verdictOf } from "../src/verdict.js";
 
 const messages = JSON.parse(readFileSync("i18n/en.json", "utf8")) as Messages;
 const COMMITTED = { state: "COMMITTED", commitment: "c0" } as DrawRecord;
@@ -32,7 +33,10 @@ function scriptedPanel(context: TestContext, draw: (token?: string) => DrawRecor
     announce() {},
     number: String,
   };
-  const panel = new DrawPanel(room, storage, view, messages);
+  const panel = new DrawPanel(room, storage, view, messages, async (token, expected) => {
+    const record = await room.draw(token);
+    return verdictOf(record, await checkDraw(record, token), expected, messages);
+  });
   const pass = async (ms: number) => {
     mock.timers.tick(ms);
     for (let step = 0; step < 20; step++) await Promise.resolve();

@@ -116,11 +116,12 @@ function page(context: TestContext, { state = "", hasLanes = true, stored, confi
     },
     lost() {},
     notice() {},
+    grew() {},
     line: (seen) => panel.update(seen),
     codeRefused: (code, isJoined) => panel.refused(code, isJoined),
     codeOffered: (code) => void panel.offer(code, redeem),
     page() {},
-  }, state);
+  }, () => "", state);
   const settle = async () => {
     for (let step = 0; step < 40; step++) await Promise.resolve();
   };

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Line, Ticket } from "../../../sdk/js/src/index.js";
 import { blockedScreen, joinErrorScreen, outsideScreen, screenFor } from "../src/screen.js";
-import { clock, countdownText, formatEta, formatTime, localeOf, type Messages } from "../src/i18n.js";
+import { clock, countdownText, formatTime, localeOf, localTexts, type Messages } from "../src/i18n.js";
 import { readFileSync } from "node:fs";
 
 const messages = JSON.parse(readFileSync("i18n/en.json", "utf8")) as Messages;
 
+const eta = () => "around 8:41 PM";
 const TICKET: Ticket = {
   itemId: "concert",
   userId: "kim",
@@ -29,9 +30,9 @@ const TICKET: Ticket = {
 };
 
 test("a waiting user sees position and estimate", () => {
-  const screen = screenFor(TICKET, messages);
+  const screen = screenFor(TICKET, messages, eta);
   assert.equal(screen.kind, "waiting");
-  assert.deepEqual(screen.place, { position: 4, ahead: 3, behind: 6, eta: "3–5 minutes" });
+  assert.deepEqual(screen.place, { position: 4, ahead: 3, behind: 6, eta: "around 8:41 PM" });
 });
 
 test("a stopped line shows the reason and keeps the position", () => {
@@ -43,7 +44,7 @@ test("a stopped line shows the reason and keeps the position", () => {
     ["HELD", "Entry is on hold"],
     ["A_STATE_OF_TOMORROW", "Entry is on hold"],
   ] as const) {
-    const screen = screenFor({ ...TICKET, lineState, etaSeconds: null }, messages);
+    const screen = screenFor({ ...TICKET, lineState, etaSeconds: null }, messages, eta);
     assert.deepEqual([screen.kind, screen.headline, screen.place?.position], ["still", headline, 4]);
   }
 });
@@ -52,21 +53,21 @@ const OPENS_AT = "2100-01-01T11:00:00Z";
 
 test("the lobby shows the countdown, and the place by arrival or that a draw decides it", () => {
   const lobby = { ...TICKET, lineState: "LOBBY", opensAt: OPENS_AT, opensInMs: 60_000 };
-  const arrival = screenFor(lobby, messages);
+  const arrival = screenFor(lobby, messages, eta);
   assert.deepEqual([arrival.kind, arrival.lobby, arrival.place], ["lobby", { position: 4, count: 10 }, undefined]);
   assert.deepEqual(arrival.next, { kind: "opening", at: OPENS_AT, inMs: 60_000 });
-  const draw = screenFor({ ...lobby, position: null }, messages);
+  const draw = screenFor({ ...lobby, position: null }, messages, eta);
   assert.deepEqual(draw.lobby, { position: null, count: 10 });
   assert.match(draw.text, /takes part in a draw; arriving earlier gives no advantage/);
-  const byHand = screenFor({ ...lobby, opensAt: null, opensInMs: null }, messages);
+  const byHand = screenFor({ ...lobby, opensAt: null, opensInMs: null }, messages, eta);
   assert.deepEqual([byHand.next, byHand.text.startsWith("The line opens soon.")], [undefined, true]);
 });
 
 test("a draw with a public random number says so, before it begins and while the number is awaited", () => {
   const lobby = { ...TICKET, lineState: "LOBBY", position: null, opensAt: OPENS_AT, opensInMs: 60_000, beaconRound: 657_413 };
-  assert.match(screenFor(lobby, messages).text, /takes part in a draw.*public random number that does not exist yet/);
+  assert.match(screenFor(lobby, messages, eta).text, /takes part in a draw.*public random number that does not exist yet/);
   for (const opensInMs of [9_000, null]) {
-    const drawing = screenFor({ ...lobby, opensInMs, drawing: true }, messages);
+    const drawing = screenFor({ ...lobby, opensInMs, drawing: true }, messages, eta);
     assert.deepEqual([drawing.kind, drawing.headline, drawing.next], ["lobby", "The draw is taking place", undefined]);
     assert.deepEqual(drawing.lobby, { position: null, count: 10 });
   }
@@ -74,12 +75,12 @@ test("a draw with a public random number says so, before it begins and while the
 });
 
 test("a lobby that is stopped shows the reason, without a position if a draw decides it", () => {
-  const screen = screenFor({ ...TICKET, lineState: "PAUSED", position: null }, messages);
+  const screen = screenFor({ ...TICKET, lineState: "PAUSED", position: null }, messages, eta);
   assert.deepEqual([screen.kind, screen.headline, screen.place], ["still", "The line is paused", undefined]);
 });
 
 test("a closed line says that no other ticket is admitted", () => {
-  const screen = screenFor({ ...TICKET, lineState: "CLOSED" }, messages);
+  const screen = screenFor({ ...TICKET, lineState: "CLOSED" }, messages, eta);
   assert.deepEqual([screen.kind, screen.headline, screen.place], ["closed", "This line has closed", undefined]);
 });
 
@@ -112,7 +113,7 @@ test("a scheduled line counts down to its lobby, and says when it opens", () => 
 
 test("every end reason has its own text", () => {
   const ends = ["EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"] as const;
-  const scenes = ends.map((status) => screenFor({ ...TICKET, status, position: 0 }, messages));
+  const scenes = ends.map((status) => screenFor({ ...TICKET, status, position: 0 }, messages, eta));
   assert.ok(scenes.every(({ kind }) => kind === "ended"));
   assert.equal(new Set(scenes.map(({ headline }) => headline)).size, ends.length);
 });
@@ -146,14 +147,29 @@ test("a blocked user reads the reason, the reference and where to complain", () 
   assert.equal(blockedScreen(null, messages).headline, "Access is blocked", "another tab received the problem");
 });
 
-test("durations are formatted as the server formats them", () => {
-  const eta = (p50: number, p90: number) => formatEta(messages, { p50, p90 });
-  assert.equal(eta(10, 40), "Less than a minute");
-  assert.equal(eta(50, 60), "About a minute");
-  assert.equal(eta(298, 300), "About 5 minutes");
-  assert.equal(eta(5_000, 9_000), "1–3 hours");
-  assert.equal(formatEta(messages, null), "Not known yet");
+test("durations are formatted as clocks", () => {
   assert.deepEqual([clock(61_000), clock(3_661_000), clock(-5)], ["1:01", "1:01:01", "0:00"]);
+});
+
+test("every state without a way on by itself has a link or a button", () => {
+  const wayOf = ({ link, again }: ReturnType<typeof screenFor>) => [link, again];
+  const ended = (status: Ticket["status"]) => wayOf(screenFor({ ...TICKET, status, position: 0 }, messages, eta));
+  assert.deepEqual(ended("COMPLETED"), ["completed", "Join again"]);
+  for (const status of ["EXPIRED", "LEFT", "ABANDONED", "REPLACED"] as const) assert.deepEqual(ended(status), ["home", "Join again"]);
+  const halted = (lineState: string) => wayOf(screenFor({ ...TICKET, lineState }, messages, eta));
+  assert.deepEqual([halted("SOLD_OUT"), halted("DISABLED"), halted("CLOSED")], [["soldOut", undefined], ["closed", undefined], ["closed", undefined]]);
+  assert.deepEqual(halted("PAUSED"), [undefined, undefined], "a paused line continues by itself");
+  const refused = (code: string) => wayOf(joinErrorScreen(code, 409, messages));
+  assert.deepEqual([refused("SOLD_OUT"), refused("LINE_CLOSED"), refused("QUEUE_DISABLED")], [["soldOut", undefined], ["closed", undefined], ["closed", undefined]]);
+  assert.deepEqual(refused("ITEM_NOT_FOUND"), [undefined, "Try again"]);
+});
+
+test("the operator's texts are those of the page's language, or else the default ones", () => {
+  const korean = { name: "금요일", message: "8시에 입장합니다." };
+  const page = { revision: "1", name: "Friday", message: "Doors at 8.", languages: { ko: korean } };
+  assert.deepEqual(localTexts(page, "ko"), korean);
+  assert.equal(localTexts(page, "th").message, "Doors at 8.");
+  assert.equal(localTexts({ revision: "1", name: "Friday", message: null }, "ko").name, "Friday", "of an older server");
 });
 
 test("a countdown has days in words and the rest as a clock", () => {

@@ -14,6 +14,8 @@ function scriptedVisit(context: TestContext, join: () => Ticket, state: () => Li
   mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   context.after(() => mock.timers.reset());
   const [joins, looks, headlines, operatorMessages] = [[] as number[], [] as number[], [] as string[], [] as unknown[]];
+  const grown: [number | null, number][] = [];
+  let send: (ticket: Ticket) => void = () => {};
   const room = {
     async join() {
       joins.push(Date.now());
@@ -26,18 +28,26 @@ function scriptedVisit(context: TestContext, join: () => Ticket, state: () => Li
     page: async () => ({ revision: "1", name: "", message: "Soon." }),
     leave: async () => {},
   };
-  const tabs = { follow: () => ({ on: () => () => {}, stop() {} }), alone: (_: string, work: () => Promise<void>) => work() };
+  const follow = () => ({
+    on(event: string, listener: (value: never) => void) {
+      if (event === "ticket") send = listener as (ticket: Ticket) => void;
+      return () => {};
+    },
+    stop() {},
+  });
+  const tabs = { follow, alone: (_: string, work: () => Promise<void>) => work() };
   const storage = new TicketStorage("concert", null, () => "kim");
   const view = {
     screen: ({ headline }: { headline: string }) => headlines.push(headline),
     lost() {},
     notice() {},
+    grew: (from: number | null, to: number) => grown.push([from, to]),
     line() {},
     codeRefused() {},
     codeOffered() {},
     page: ({ message }: PageTexts) => operatorMessages.push(message),
   };
-  const visit = new VisitController(room, storage, tabs, messages, view, atLoad);
+  const visit = new VisitController(room, storage, tabs, messages, view, () => "", atLoad);
   /** Lets time pass, with everything that becomes due meanwhile. */
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
@@ -45,7 +55,7 @@ function scriptedVisit(context: TestContext, join: () => Ticket, state: () => Li
       for (let step = 0; step < 20; step++) await Promise.resolve();
     }
   };
-  return { visit, pass, joins, looks, headlines, operatorMessages };
+  return { visit, pass, joins, looks, headlines, operatorMessages, grown, send: (ticket: Ticket) => send(ticket) };
 }
 
 const ticket = () => ({ token: "t", status: "WAITING", position: 1, waitingCount: 1, lineState: "OPEN", etaSeconds: null }) as Ticket;
@@ -199,4 +209,13 @@ test("the result of the draw is news once, and not after a reload", async (conte
   assert.equal(headlines.at(-1), "You are next");
   await visit.join();
   assert.equal(headlines.at(-1), "You are next");
+});
+
+test("a position that grows is explained once, until the ticket is where it was", async (context) => {
+  const { visit, grown, send } = scriptedVisit(context, () => ({ ...ticket(), position: 40 }), () => "OPEN");
+  await visit.begin();
+  for (const position of [39, 42, 41, 39, 38]) send({ ...ticket(), position });
+  assert.deepEqual(grown, [[39, 42], [39, 41], [null, 39]]);
+  send({ ...ticket(), token: "another", position: 90 });
+  assert.equal(grown.length, 3, "a new ticket has a position of its own");
 });

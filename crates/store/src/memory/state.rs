@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
@@ -35,6 +35,16 @@ pub(super) struct State {
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
     pub(super) generations: Vec<Generation>,
+    /// The handover codes that were used last.
+    pub(super) handovers: HashMap<Ticket, UsedHandover>,
+}
+
+/// The handover code of a ticket that was used last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UsedHandover {
+    pub(super) issued_at: Millis,
+    /// Until when the store remembers it.
+    pub(super) until: Millis,
 }
 
 impl State {
@@ -52,6 +62,7 @@ impl State {
             signals: BTreeMap::new(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
+            handovers: HashMap::new(),
         }
     }
 

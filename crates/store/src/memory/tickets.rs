@@ -1,12 +1,15 @@
 use std::slice;
 
 use async_trait::async_trait;
-use daegi_domain::{EndReason, ItemId, Lane, LivenessPage, Millis, Settings, Ticket, UserId};
+use daegi_domain::{
+    EndReason, HANDOVER_LIFETIME_MS, ItemId, Lane, LivenessPage, Millis, Settings, Ticket, UserId,
+};
 
 use super::item_lines::ItemLines;
 use super::outbox::StepEvents;
 use super::rules::end_ticket::TicketEnd;
 use super::rules::join::JoinCall;
+use super::state::UsedHandover;
 use super::{MemoryStore, rules};
 use crate::types::{
     ChangeCursor, EndOutcome, EntryProof, JoinOutcome, JoinRefusal, LaneJoin, LineCounts,
@@ -84,6 +87,23 @@ impl TicketStore for MemoryStore {
             });
         }
         Ok(())
+    }
+
+    async fn use_handover(&self, ticket: &Ticket, issued_at: Millis, now: Millis) -> Result<bool> {
+        let handovers = &mut self.state().handovers;
+        handovers.retain(|_, used| used.until > now);
+        let is_used = |used: &UsedHandover| used.issued_at >= issued_at;
+        if handovers.get(ticket).is_some_and(is_used) {
+            return Ok(false);
+        }
+        let until = now + 2 * HANDOVER_LIFETIME_MS;
+        handovers.insert(ticket.clone(), UsedHandover { issued_at, until });
+        Ok(true)
+    }
+
+    async fn used_handover(&self, ticket: &Ticket, now: Millis) -> Result<Option<Millis>> {
+        let used = self.state().handovers.get(ticket).copied();
+        Ok(used.filter(|used| used.until > now).map(|used| used.issued_at))
     }
 
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {

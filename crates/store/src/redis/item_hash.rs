@@ -9,6 +9,8 @@ use daegi_domain::{
     Reveal,
 };
 
+use serde_json::{Map, Value};
+
 use crate::{Error, Result};
 
 /// The share of a lane that is served before those with a weight.
@@ -204,10 +206,17 @@ pub(super) fn bytes<const N: usize>(text: &str) -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Writes the branding as one JSON field, because scripts do not read it. Empty text is the default.
+/// Writes the branding as one JSON field, because scripts do not read it. Empty text is the default. Fields with their
+/// default are left out, so that pods of the last release, which reject unknown fields, read an item without new ones.
 fn page(branding: &Branding) -> String {
-    let custom = Some(branding).filter(|branding| **branding != Branding::default());
-    custom.and_then(|branding| serde_json::to_string(branding).ok()).unwrap_or_default()
+    let fields = |branding: &Branding| match serde_json::to_value(branding) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let defaults = fields(&Branding::default());
+    let mut custom = fields(branding);
+    custom.retain(|name, value| defaults.get(name) != Some(value));
+    if custom.is_empty() { String::new() } else { Value::Object(custom).to_string() }
 }
 
 /// Reads the branding. An item of a release without this field has the default.

@@ -1,7 +1,7 @@
 //! Every key. All keys of a partition share its hash tag, so that a script's keys are always on
 //! one node of a Redis Cluster.
 
-use daegi_domain::{ItemId, Lane};
+use daegi_domain::{ItemId, Lane, Number};
 
 use crate::types::AccessLog;
 
@@ -164,6 +164,11 @@ impl LineKeys {
     /// HASH lane:number → bits, and counts by name: the signals of the item's tickets. Has a TTL.
     pub(super) fn signals(&self) -> String {
         format!("{}signals", self.prefix)
+    }
+
+    /// INTEGER: when the handover code of a ticket that was used last was issued. Has a TTL.
+    pub(super) fn handover(&self, number: Number) -> String {
+        format!("{}handover:{}", self.lane_prefix, number.0)
     }
 
     /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a

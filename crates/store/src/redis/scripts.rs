@@ -131,6 +131,7 @@ registry! {
         (now: int, user, number: int, reason, which, recovery_hold: int, generation, new_id, leave_cost: int,
          leave_window: int);
     note_ended [generation item opening tickets outbox recovery lane] line (now: int, ended_tickets..);
+    use_handover [] (HANDOVER) (issued_at, ttl_ms);
     mark_seen [item liveness] line (pages..);
     snapshot [tickets] line (base, read: int, max_changes: int);
     counts [item tickets] line ();

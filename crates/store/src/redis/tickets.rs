@@ -1,11 +1,14 @@
 use ::redis::Value;
 use async_trait::async_trait;
 use daegi_domain::liveness::slice_of;
-use daegi_domain::{EndReason, ItemId, Lane, LivenessPage, Millis, Settings, Ticket, UserId};
+use daegi_domain::{
+    EndReason, HANDOVER_LIFETIME_MS, ItemId, Lane, LivenessPage, Millis, Settings, Ticket, UserId,
+};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::client::call_error::is_out_of_memory;
 use super::reply::JoinReply;
+use super::scripts::scripts;
 use super::unique_users::UniqueUsers;
 use super::{MAX_CONCURRENT_CALLS, RedisStore, reply};
 use crate::limits::{LEAVE_WINDOW_MS, MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL};
@@ -95,6 +98,18 @@ impl TicketStore for RedisStore {
             self.run::<()>(script).await?;
         }
         Ok(())
+    }
+
+    async fn use_handover(&self, ticket: &Ticket, issued_at: Millis, _now: Millis) -> Result<bool> {
+        let mut script = scripts().use_handover.invocation();
+        script.key(self.lane_keys(&ticket.item, ticket.lane).handover(ticket.number));
+        script.arg(issued_at).arg(2 * HANDOVER_LIFETIME_MS);
+        self.run(script).await
+    }
+
+    async fn used_handover(&self, ticket: &Ticket, _now: Millis) -> Result<Option<Millis>> {
+        let key = self.lane_keys(&ticket.item, ticket.lane).handover(ticket.number);
+        self.command(::redis::cmd("GET").arg(key)).await
     }
 
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>> {

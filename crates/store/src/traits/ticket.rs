@@ -68,6 +68,14 @@ pub trait TicketStore: Debug + Send + Sync + 'static {
     /// another store and is [`TicketState::Restarted`].
     async fn resolve(&self, tickets: &[Ticket], now: Millis) -> Result<Vec<TicketState>>;
 
+    /// Uses a handover code of a ticket that was issued at this time. Returns whether it works: no code that was
+    /// issued then or later was used. The store remembers a use for twice [`daegi_domain::HANDOVER_LIFETIME_MS`], after
+    /// which the code has expired on every clock: one small record per ticket.
+    async fn use_handover(&self, ticket: &Ticket, issued_at: Millis, now: Millis) -> Result<bool>;
+
+    /// Returns when the handover code of a ticket that was used last was issued, while the store remembers it.
+    async fn used_handover(&self, ticket: &Ticket, now: Millis) -> Result<Option<Millis>>;
+
     /// Admits a ticket again whose genuine pass proves that it was admitted, if the store lost that
     /// admission; otherwise does the same as [`TicketStore::resolve`]. The event is written again,
     /// with the same id.

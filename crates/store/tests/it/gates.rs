@@ -249,3 +249,22 @@ async fn a_missed_turn_does_not_end_while_the_line_is_paused() {
         assert_eq!(state, TicketState::Live(LiveState::Waiting { position: Some(1) }), "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_handover_code_works_once_and_voids_those_before_it() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        let id = item("concert");
+        let ticket = ticket_of(&id, &user("kim"), Number(START << 4));
+        let other = ticket_of(&id, &user("lee"), Number((START << 4) + 1));
+        let used = async |now| store.used_handover(&ticket, now).await.unwrap();
+        let take = async |issued_at| store.use_handover(&ticket, issued_at, START).await.unwrap();
+        assert_eq!(used(START).await, None, "{name}");
+        assert!(take(START - 10).await, "{name}");
+        assert!(!take(START - 10).await, "{name}: of two devices one gets the ticket");
+        assert!(!take(START - 11).await, "{name}: an older code of the same ticket");
+        assert!(take(START).await, "{name}: a newer one");
+        assert_eq!(used(START).await, Some(START), "{name}");
+        assert!(store.use_handover(&other, START, START).await.unwrap(), "{name}");
+    }
+}

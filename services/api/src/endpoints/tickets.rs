@@ -186,7 +186,7 @@ fn join_response(new: bool, ticket: &Ticket) -> Response {
 }
 
 /// Builds the response of a ticket. `no-store`, because it is private and changes at any time.
-fn ticket_response(ticket: &Ticket) -> Response {
+pub(super) fn ticket_response(ticket: &Ticket) -> Response {
     let Ok(body) = ticket.to_json() else { return Problem::internal().into_response() };
     // Not built from a tuple of parts: that would copy the static header values.
     let mut response = Response::new(Body::from(body));

@@ -12,7 +12,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{Branding, ChallengePolicy, ItemId, Language, LineState, UserId};
+use daegi_domain::{Branding, ChallengePolicy, FrameAncestor, ItemId, Language, LineState, UserId};
 use daegi_runtime::http::{Asset, PathParams};
 use serde::Deserialize;
 
@@ -23,11 +23,11 @@ use crate::tickets::{ItemSummary, JoinRequest, TicketService, UnverifiedToken};
 use crate::waiting_page::{self, CodeForm, Page, PageState};
 use crate::wire::PageTexts;
 
-/// The page loads only its own assets; images are embedded as data URLs.
-const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// The part of the policy that permits to load scripts and styles from, to connect to and to show frames of the provider
 /// of a widget, besides this origin.
 const OWN_SOURCES: [&str; 3] = ["script-src 'self'", "style-src 'self'", "connect-src 'self'"];
+/// The page loads only its own assets; images are embedded as data URLs. `frame-ancestors` follows.
+const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors";
 /// Cookie with the token, for browsers without scripts. Not part of the URL, because URLs are shared,
 /// logged and stored in histories, and the token is all that is needed to use the ticket.
 const TICKET: &str = "daegi-ticket";
@@ -39,6 +39,11 @@ const INVALID_CODE: &str = "INVALID_CODE";
 const CHALLENGE_REQUIRED: &str = "CHALLENGE_REQUIRED";
 /// Query of the page with the form for an invitation code, without scripts.
 const CODE: &str = "code";
+/// Query of the page that chooses a language; the tag follows.
+const LANGUAGE_QUERY: &str = "lang=";
+/// Cookie with the chosen language, which all pages of this host share.
+const LANGUAGE_COOKIE: &str = "daegi-language";
+const LANGUAGE_COOKIE_SECONDS: u32 = 31_536_000;
 const COOKIE_SECONDS: u32 = 86_400;
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
@@ -51,6 +56,10 @@ pub(crate) async fn page(
     client: Client,
     headers: HeaderMap,
 ) -> Response {
+    let chosen = query.as_deref().and_then(|query| query.strip_prefix(LANGUAGE_QUERY));
+    if let Some(language) = chosen.and_then(Language::from_tag) {
+        return choose_language(&item, language, &headers);
+    }
     let item = ItemId::parse(&item).ok();
     let (summary, state) = match &item {
         Some(item) => find(&service, item, client, &headers).await,
@@ -79,30 +88,58 @@ pub(crate) async fn page(
     let has_widget = |summary: &&ItemSummary| summary.challenge == ChallengePolicy::Widget;
     let widget = summary.as_ref().filter(has_widget).and_then(|_| service.widget.page_sources());
     let plain = Branding::default();
-    let language = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let look = summary.as_ref().map_or(&plain, |summary| &summary.look);
     let page = Page {
-        language: Language::from_accept_language(language.unwrap_or_default()),
+        language: language_of(&headers),
         item: item.as_ref(),
         name: summary.as_ref().map_or_else(
             || item.as_ref().map_or("", ItemId::as_str),
             |summary| summary.name.as_str(),
         ),
-        look: summary.as_ref().map_or(&plain, |summary| &summary.look),
-        revision: summary.as_ref().map_or("", |summary| summary.page.revision.as_str()),
+        look,
+        texts: summary.as_ref().map(|summary| &*summary.page),
+        keeps_lines: service.keeps_lines,
+        ends_absent: summary.as_ref().is_none_or(|summary| summary.ends_absent),
         has_lanes: summary.as_ref().is_some_and(|summary| summary.has_lanes),
         has_widget: widget.is_some(),
         code,
         state,
     };
-    let mut response = (status, page_headers(), page.render()).into_response();
-    let policy = widget.map(|sources| HeaderValue::try_from(policy_with_widget(&sources)));
-    if let Some(Ok(policy)) = policy {
-        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-    }
+    let policy = [(
+        CONTENT_SECURITY_POLICY,
+        content_security_policy(&look.frame_ancestors, widget.as_deref()),
+    )];
+    let mut response = (status, page_headers(), policy, page.render()).into_response();
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("3"));
     }
     response
+}
+
+/// Stores the chosen language, and returns to the page without the query. Browsers keep the fragment.
+fn choose_language(item: &str, language: Language, headers: &HeaderMap) -> Response {
+    // An item id in its canonical form: any other text would be a redirect to an address of the link's author.
+    let home = ItemId::parse(item).map_or_else(|_| "/".to_owned(), |item| format!("/wait/{item}"));
+    let secure = secure(headers);
+    let cookie = format!(
+        "{LANGUAGE_COOKIE}={language}; Path=/; Max-Age={LANGUAGE_COOKIE_SECONDS}; HttpOnly; SameSite=Lax{secure}"
+    );
+    let headers = [(LOCATION, home), (SET_COOKIE, cookie), (CACHE_CONTROL, "no-store".to_owned())];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// Returns the language that the user chose, or else prefers.
+fn language_of(headers: &HeaderMap) -> Language {
+    let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let chosen = cookie_value(headers, LANGUAGE_COOKIE).and_then(Language::from_tag);
+    chosen.unwrap_or_else(|| Language::from_accept_language(accepted.unwrap_or_default()))
+}
+
+/// `GET /`: a page for people who open the host without the address of a line.
+pub(crate) async fn root(headers: HeaderMap) -> Response {
+    let page = waiting_page::root(language_of(&headers));
+    let policy = [(CONTENT_SECURITY_POLICY, content_security_policy(&[], None))];
+    (page_headers(), policy, page).into_response()
 }
 
 /// Returns the summary of an item, and the state of the page for the cookie's ticket.
@@ -210,10 +247,16 @@ fn headline(code: &str) -> &'static str {
 pub(crate) async fn look(
     State(service): State<Arc<TicketService>>,
     ItemPath(item): ItemPath,
+    RawQuery(query): RawQuery,
 ) -> Result<impl IntoResponse> {
-    let accent = service.item_summary(&item).await?.look.accent;
-    let headers = [(CONTENT_TYPE, CSS), (CACHE_CONTROL, "public, max-age=60")];
-    Ok((headers, accent.map(waiting_page::style_of).unwrap_or_default()))
+    let look = service.item_summary(&item).await?.look;
+    let requested = query.as_deref().and_then(|query| query.strip_prefix("v="));
+    // Another pod may still have the item as it was before a change.
+    let is_current = requested.is_some_and(|version| version == waiting_page::look_version(&look));
+    let caching = if is_current { "public, max-age=31536000, immutable" } else { "no-store" };
+    let headers =
+        [(CONTENT_TYPE, CSS), (CACHE_CONTROL, caching), (X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    Ok((headers, waiting_page::style_of(&look)))
 }
 
 /// `GET /wait/{itemId}/page.json`: for pages that poll; a stream sends the event `page`.
@@ -244,40 +287,72 @@ fn asset(kind: &'static str, text: &'static str, query: Option<String>) -> Respo
     Asset { kind, text }.into_response(query.as_deref(), &waiting_page::VERSION)
 }
 
-fn page_headers() -> [(HeaderName, &'static str); 6] {
+/// `GET /wait-more.js`
+pub(crate) async fn more_script(RawQuery(query): RawQuery) -> Response {
+    asset(JAVASCRIPT, waiting_page::MORE_SCRIPT, query)
+}
+
+/// `GET /wait-more.css`
+pub(crate) async fn more_style(RawQuery(query): RawQuery) -> Response {
+    asset(CSS, waiting_page::MORE_STYLE, query)
+}
+
+/// `GET /wait-texts/{language}`
+pub(crate) async fn more_texts(
+    PathParams(language): PathParams<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response> {
+    let language = Language::from_tag(&language).ok_or(Error::invalid("no such language"))?;
+    let text = waiting_page::more_texts(language);
+    Ok(Asset { kind: "application/json", text }
+        .into_response(query.as_deref(), &waiting_page::VERSION))
+}
+
+/// Returns the content security policy of a page that these origins may frame, and that loads the widget of a third
+/// party from `widget`, if it has one.
+fn content_security_policy(ancestors: &[FrameAncestor], widget: Option<&str>) -> String {
+    let ancestors: Vec<&str> = ancestors.iter().map(FrameAncestor::as_str).collect();
+    let ancestors = if ancestors.is_empty() { "'none'".to_owned() } else { ancestors.join(" ") };
+    let policy = format!("{CONTENT_SECURITY_POLICY_VALUE} {ancestors}");
+    let Some(sources) = widget else { return policy };
+    let permit = |policy: String, own: &str| policy.replace(own, &format!("{own} {sources}"));
+    format!("{}; frame-src {sources}", OWN_SOURCES.into_iter().fold(policy, permit))
+}
+
+fn page_headers() -> [(HeaderName, &'static str); 5] {
     [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
-        (CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_VALUE),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (VARY, "Accept-Language, Cookie"),
     ]
 }
 
-/// Returns the policy of a page that also loads the widget of a third party.
-fn policy_with_widget(sources: &str) -> String {
-    let permit = |policy: String, own: &str| policy.replace(own, &format!("{own} {sources}"));
-    let policy = CONTENT_SECURITY_POLICY_VALUE.to_owned();
-    format!("{}; frame-src {sources};", OWN_SOURCES.into_iter().fold(policy, permit))
-}
-
 /// Returns the unverified token of the cookie.
 fn presented(item: &ItemId, client: Client, headers: &HeaderMap) -> Option<UnverifiedToken> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs =
-        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    let (_, token) = pairs.find(|(name, _)| name.trim() == TICKET)?;
-    let token = token.trim().to_owned();
+    let token = cookie_value(headers, TICKET)?.to_owned();
     Some(UnverifiedToken { item: item.clone(), token, user: None, client })
 }
 
+fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(other, _)| other.trim() == name).map(|(_, value)| value.trim())
+}
+
 fn cookie(item: &ItemId, token: &str, headers: &HeaderMap) -> String {
-    let is_https = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
-    let secure = if is_https { "; Secure" } else { "" };
+    let secure = secure(headers);
     format!(
         "{TICKET}={token}; Path=/wait/{item}; Max-Age={COOKIE_SECONDS}; HttpOnly; SameSite=Lax{secure}"
     )
+}
+
+/// Returns the attribute that keeps a cookie on https, where the request came over it.
+fn secure(headers: &HeaderMap) -> &'static str {
+    let is_https = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
+    if is_https { "; Secure" } else { "" }
 }
 
 /// Rejects forms of other sites, which could replace the user's ticket. Browsers send

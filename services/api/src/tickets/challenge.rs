@@ -85,7 +85,8 @@ impl TicketService {
             }
             (ChallengePolicy::Widget, Some(solution)) => {
                 // Boxed, because few joins need it and its size would be part of every join's future.
-                match Box::pin(self.verify_widget((item, user), solution, client.address())).await? {
+                match Box::pin(self.verify_widget((item, user), solution, client.address())).await?
+                {
                     None => return self.solved(),
                     refused => refused,
                 }

@@ -61,6 +61,8 @@ pub(crate) struct ItemSummary {
     pub(crate) page: Arc<wire::PageTexts>,
     pub(crate) has_lanes: bool,
     pub(crate) challenge: ChallengePolicy,
+    /// Whether a ticket ends when its user is absent for long.
+    pub(crate) ends_absent: bool,
 }
 
 impl TicketView {
@@ -330,6 +332,7 @@ impl TicketService {
             page: Arc::clone(&cached.page),
             has_lanes: !item.policy.lanes.is_empty(),
             challenge: item.policy.challenge,
+            ends_absent: item.policy.absence_limit_seconds().is_some(),
         })
     }
 

@@ -1,11 +1,18 @@
-use daegi_domain::Colour;
+use daegi_domain::{Branding, Colour};
 
 /// How far the accent colour is moved towards white in dark mode.
 const LIGHTER: f64 = 0.35;
 
+/// Returns the style sheet of an item: its colours and then its own rules.
+pub(crate) fn style_of(look: &Branding) -> String {
+    let mut style = look.accent.map(colours).unwrap_or_default();
+    style.push_str(look.css.as_deref().unwrap_or_default());
+    style
+}
+
 /// Returns the style sheet that sets the accent colour of an item. Text on it is black or white,
 /// whichever has more contrast.
-pub(crate) fn style_of(accent: Colour) -> String {
+fn colours(accent: Colour) -> String {
     let light = rule(accent);
     let dark = rule(accent.towards_white(LIGHTER));
     format!(":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}")
@@ -22,9 +29,9 @@ mod tests {
 
     #[test]
     fn text_on_the_accent_colour_has_contrast() {
-        let style = style_of(Colour::parse("#0a3d91").unwrap());
+        let style = colours(Colour::parse("#0a3d91").unwrap());
         assert!(style.starts_with(":root{--accent:#0a3d91;--on-accent:#ffffff}"), "{style}");
-        let style = style_of(Colour::parse("#ffd400").unwrap());
+        let style = colours(Colour::parse("#ffd400").unwrap());
         assert!(style.contains("--accent:#ffd400;--on-accent:#111111"), "{style}");
     }
 }

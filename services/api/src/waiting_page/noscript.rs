@@ -5,7 +5,7 @@ use daegi_runtime::problem::BlockedNotice;
 
 use super::messages::Messages;
 use super::{CodeForm, PageState};
-use crate::wire::Ticket;
+use crate::wire::{Link, Links, Ticket};
 
 /// Bounds of the reload interval: each reload transfers the whole page.
 const REFRESH_SECONDS: std::ops::RangeInclusive<u64> = 3..=20;
@@ -13,6 +13,7 @@ const REFRESH_SECONDS: std::ops::RangeInclusive<u64> = 3..=20;
 const GO_AFTER_SECONDS: u64 = 3;
 
 /// The state of the page; the values of `templates/noscript.html`.
+#[derive(Default)]
 pub(super) struct Still<'a> {
     pub(super) head: &'a str,
     pub(super) text: &'a str,
@@ -22,6 +23,8 @@ pub(super) struct Still<'a> {
     pub(super) entry_url: Option<&'a str>,
     /// The text of the button that joins.
     pub(super) join: Option<&'a str>,
+    /// Where a user whose wait is over can go: URL and text.
+    pub(super) way: Option<(&'a str, &'a str)>,
     /// Whether the ticket waits, so that a code moves it.
     pub(super) waits: bool,
     /// Why a rule blocks the user.
@@ -32,9 +35,9 @@ pub(super) struct Still<'a> {
 
 /// The position of a waiting ticket, with the numbers and the ETA that the page shows.
 pub(super) struct Place {
-    pub(super) position: u64,
-    pub(super) ahead: u64,
-    pub(super) behind: u64,
+    pub(super) position: String,
+    pub(super) ahead: String,
+    pub(super) behind: String,
     pub(super) eta: String,
 }
 
@@ -65,6 +68,18 @@ pub(super) fn refresh(state: &PageState, code: CodeForm) -> Option<String> {
 
 impl<'a> Still<'a> {
     pub(super) fn new(
+        state: &'a PageState,
+        (name, has_lanes): (&'a str, bool),
+        messages: &'static Messages,
+        links: Option<&'a Links>,
+    ) -> Self {
+        let still = Self::of_state(state, (name, has_lanes), messages);
+        let link = links.and_then(|links| link_in(state, links));
+        let label = |link: &'a Link| link.label.as_deref().unwrap_or(messages.get("goOn"));
+        Self { way: link.map(|link| (link.url.as_str(), label(link))), ..still }
+    }
+
+    fn of_state(
         state: &'a PageState,
         (name, has_lanes): (&'a str, bool),
         messages: &'static Messages,
@@ -127,16 +142,7 @@ impl<'a> Still<'a> {
 
     fn texts(messages: &'static Messages, head: &str, text: &str) -> Self {
         let (head, text) = (messages.get(head), messages.get(text));
-        Self {
-            head,
-            text,
-            place: None,
-            entry_url: None,
-            join: None,
-            waits: false,
-            blocked: None,
-            line_state: "",
-        }
+        Self { head, text, ..Self::default() }
     }
 
     fn with_join(self, word: &'a str) -> Self {
@@ -147,9 +153,9 @@ impl<'a> Still<'a> {
 impl Place {
     fn new(ticket: &Ticket, position: u64, messages: &Messages) -> Self {
         Self {
-            position,
-            ahead: position.saturating_sub(1),
-            behind: ticket.waiting_count.saturating_sub(position),
+            position: with_separators(position),
+            ahead: with_separators(position.saturating_sub(1)),
+            behind: with_separators(ticket.waiting_count.saturating_sub(position)),
             eta: match ticket.line_state {
                 LineState::Open => messages.eta(ticket.eta_seconds),
                 LineState::Scheduled | LineState::Lobby => messages.eta(until_opening(ticket)),
@@ -157,6 +163,34 @@ impl Place {
             },
         }
     }
+}
+
+/// Returns the link that the operator set for this state.
+fn link_in<'a>(state: &PageState, links: &'a Links) -> Option<&'a Link> {
+    let link = match state {
+        PageState::SoldOut => &links.sold_out,
+        PageState::Closed | PageState::LineClosed => &links.closed,
+        PageState::Holds(ticket) => match (ticket.status, ticket.line_state) {
+            (Status::Waiting, LineState::SoldOut) => &links.sold_out,
+            (Status::Waiting, LineState::Disabled | LineState::Closed) => &links.closed,
+            (Status::Waiting | Status::Enterable, _) => return None,
+            (Status::Completed, _) => &links.completed,
+            _ => &links.home,
+        },
+        _ => return None,
+    };
+    link.as_ref()
+}
+
+/// Formats a number in groups of three digits. All page languages read the comma, although Spanish and Vietnamese prefer
+/// a full stop, which the script uses.
+fn with_separators(number: u64) -> String {
+    let (mut rest, mut groups) = (number, String::new());
+    while rest >= 1000 {
+        groups = format!(",{:03}{groups}", rest % 1000);
+        rest /= 1000;
+    }
+    format!("{rest}{groups}")
 }
 
 /// Returns the time until the opening as an ETA: no ticket is admitted before.
@@ -180,5 +214,16 @@ fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {
         }
         LineState::Scheduled | LineState::Lobby => ("lobbyHead", "lobbyArrival"),
         LineState::Closed => ("closedHead", "closedText"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators() {
+        let shown = [0, 7, 999, 1_000, 12_345, 1_234_567].map(with_separators);
+        assert_eq!(shown, ["0", "7", "999", "1,000", "12,345", "1,234,567"]);
     }
 }

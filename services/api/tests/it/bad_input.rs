@@ -101,7 +101,7 @@ async fn wait_ms_outside_its_range_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn unknown_routes_and_methods_are_problems() {
     let harness = Harness::with_item("concert").await;
-    for nowhere in ["/", "/api", "/api/v1/item", "/api/v2/item/a/waiting-queue"] {
+    for nowhere in ["/api", "/api/v1/item", "/api/v2/item/a/waiting-queue"] {
         harness.get(nowhere).await.assert_problem(404, "NOT_FOUND");
     }
     let put = harness.call(request(Method::PUT, &line("concert"), &[], "")).await;

@@ -139,6 +139,7 @@ impl Harness {
             trusted_proxies,
             rates,
             widget,
+            keeps_lines: true,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

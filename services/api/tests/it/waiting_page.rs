@@ -1,7 +1,9 @@
 //! The waiting page as the server writes it.
 
 use axum::http::Method;
-use daegi_domain::{Branding, Colour, LaneName, LanePolicy, Policy};
+use daegi_domain::{
+    Branding, Colour, FrameAncestor, LaneName, LanePolicy, PageLink, PageLinks, PageText, Policy,
+};
 
 use crate::harness::{Harness, TestResponse, request};
 use crate::spy_store::StoreMode;
@@ -41,7 +43,7 @@ async fn the_page_loads_only_its_own_assets() {
         assert_eq!(other.header("cache-control"), "no-store");
         size += named.text.len();
     }
-    assert!(size < 64_000, "{size} bytes");
+    assert!(size < 60_000, "{size} bytes");
     harness.end().await;
 }
 
@@ -53,6 +55,122 @@ async fn the_page_is_in_the_language_of_the_user() {
     let english = harness.page("concert", &[("accept-language", "fr, en;q=0.5")]).await;
     assert!(english.text.contains("<html lang=\"en\"") && english.text.contains("Join the line"));
     assert!(english.header("vary").contains("Accept-Language"));
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chosen_language_is_remembered_in_a_cookie() {
+    let harness = Harness::with_item("concert").await;
+    let chosen = harness.get("/wait/concert?lang=zh-Hant").await;
+    assert_eq!((chosen.status.as_u16(), chosen.header("location")), (303, "/wait/concert"));
+    let cookie = chosen.header("set-cookie").split(';').next().unwrap().to_owned();
+    assert_eq!(cookie, "daegi-language=zh-Hant");
+    let headers = [("accept-language", "ko"), ("cookie", cookie.as_str())];
+    let page = harness.page("concert", &headers).await;
+    assert!(page.text.contains("<html lang=\"zh-Hant\"") && page.text.contains("aria-current"));
+    let hong_kong = harness.page("concert", &[("accept-language", "zh-HK")]).await;
+    assert!(hong_kong.text.contains("<html lang=\"zh-Hant\""));
+    for query in ["lang=de", "lang=", "lang=ko;x"] {
+        let page = harness.get(&format!("/wait/concert?{query}")).await;
+        assert_eq!(page.status, 200, "{query}");
+    }
+    let foreign = harness.get("/wait/%2F%2Felsewhere.example?lang=ko").await;
+    assert_eq!(foreign.header("location"), "/", "an address that is no item leads nowhere else");
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_writes_texts_and_links_per_language() {
+    let harness = Harness::with_item("concert").await;
+    let texts = |english: &str, korean: &str| {
+        let json = serde_json::json!({ "en": english, "ko": korean });
+        serde_json::from_value::<PageText>(json).unwrap()
+    };
+    let link = PageLink {
+        url: "https://shop.example/more".into(),
+        label: Some(texts("More", "더 보기")),
+    };
+    let page = Branding {
+        message: Some(texts("First line.\nSecond.", "첫째 줄.\n둘째.")),
+        links: PageLinks { home: Some(link), ..PageLinks::default() },
+        ..Branding::default()
+    };
+    harness.put("concert", 0, true, Some(Policy { page, ..Policy::default() })).await;
+    let in_language = async |language: &str, text: &str| {
+        let shown = async || {
+            let page = harness.page("concert", &[("accept-language", language)]).await.text;
+            page.contains(text).then_some(page)
+        };
+        daegi_testkit::eventually(crate::harness::TEST_TIMEOUT, text, shown).await
+    };
+    let english = in_language("en", "<p class=\"message\">First line.\nSecond.</p>").await;
+    let link =
+        |label: &str| format!("<a class=\"button\" href=\"https://shop.example/more\">{label}</a>");
+    assert!(english.contains(&link("More")) && !english.contains("둘째"), "{english}");
+    let korean = in_language("ko", "<p class=\"message\">첫째 줄.\n둘째.</p>").await;
+    assert!(korean.contains(&link("더 보기")), "{korean}");
+    let thai = in_language("th", "<p class=\"message\">First line.\nSecond.</p>").await;
+    assert!(thai.contains(&link("More")), "{thai}");
+    let json = harness.get("/wait/concert/page.json").await.json();
+    assert_eq!(json["message"], "First line.\nSecond.");
+    assert_eq!(json["languages"]["ko"]["message"], "첫째 줄.\n둘째.");
+    assert_eq!(json["languages"]["ko"]["links"]["soldOut"]["label"], "더 보기");
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_root_answers_a_person() {
+    let harness = Harness::with_item("concert").await;
+    let root = harness.call(request(Method::GET, "/", &[("accept-language", "ko")], "")).await;
+    assert_eq!(root.status, 200);
+    assert_eq!(root.header("content-type"), "text/html; charset=utf-8");
+    assert!(
+        root.text.contains("온라인 대기실입니다") && !root.text.contains("concert"),
+        "{}",
+        root.text
+    );
+    harness.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handover_gives_the_token_to_another_device_once() {
+    let harness = Harness::with_item("concert").await;
+    let kim = harness.token("concert", "kim").await;
+    let line = "/api/v1/item/concert/waiting-queue";
+    let bearer = format!("Bearer {kim}");
+    let headers = [("authorization", bearer.as_str())];
+    let mine = format!("{line}/me/handover");
+    let issue = async || harness.call(request(Method::POST, &mine, &headers, "")).await.json();
+    let used = async || {
+        harness.call(request(Method::GET, &mine, &headers, "")).await.json()["usedUpTo"].clone()
+    };
+    let take = async |code: &str, item: &str| {
+        let uri = format!("/api/v1/item/{item}/waiting-queue/handover");
+        let body = serde_json::json!({ "code": code }).to_string();
+        harness
+            .call(request(Method::POST, &uri, &[("content-type", "application/json")], &body))
+            .await
+    };
+    let first = issue().await;
+    let code = first["code"].as_str().unwrap();
+    assert_eq!(first["expiresInMs"], 120_000);
+    assert!(used().await.is_null() && !code.contains(&kim));
+    take(code, "other").await.assert_problem(403, "INVALID_CODE");
+    let taken = take(code, "concert").await.json();
+    assert_eq!(
+        (&taken["token"], &taken["position"]),
+        (&serde_json::json!(kim), &serde_json::json!(1))
+    );
+    take(code, "concert").await.assert_problem(403, "INVALID_CODE");
+    assert_eq!(used().await, first["issuedAt"], "the first device sees that the code was used");
+    harness.clock.advance(std::time::Duration::from_millis(1));
+    let second = issue().await;
+    harness.clock.advance(std::time::Duration::from_secs(121));
+    take(second["code"].as_str().unwrap(), "concert").await.assert_problem(403, "INVALID_CODE");
+    harness
+        .call(request(Method::POST, &format!("{line}/forged/handover"), &[], ""))
+        .await
+        .assert_problem(401, "INVALID_TOKEN");
     harness.end().await;
 }
 
@@ -72,7 +190,7 @@ async fn a_missing_item_and_an_outage_have_pages() {
     for item in ["nothing", "no%20id", "~daegi.warm-up"] {
         let page = harness.page(item, &[]).await;
         assert_eq!(page.status, 404, "{item}");
-        assert!(page.text.contains("Nothing to wait for"));
+        assert!(page.text.contains("We can&#39;t find this line"));
     }
     harness.put_item("other", 5, true).await;
     harness.store.set_mode(StoreMode::Refusing);
@@ -177,6 +295,9 @@ async fn an_item_can_have_branding() {
         message: Some("See you there.".into()),
         accent: Some(Colour::parse("#0a3d91").unwrap()),
         logo: Some("data:image/png;base64,AAAA".into()),
+        css: Some("h1{letter-spacing:.1em}".into()),
+        frame_ancestors: vec![FrameAncestor::parse("https://shop.example").unwrap()],
+        ..Branding::default()
     };
     harness.put("concert", 5, true, Some(Policy { page, ..Policy::default() })).await;
     let shown = async || {
@@ -185,9 +306,23 @@ async fn an_item_can_have_branding() {
     };
     let page = daegi_testkit::eventually(crate::harness::TEST_TIMEOUT, "the look", shown).await;
     assert!(page.contains("See you there.") && page.contains("src=\"data:image/png;base64,AAAA\""));
-    assert!(page.contains("href=\"/wait/concert/look.css\"") && !page.contains("<Friday>"));
-    let style = harness.get("/wait/concert/look.css").await;
+    assert!(!page.contains("<Friday>"));
+    let address =
+        page.split('"').find(|text| text.starts_with("/wait/concert/look.css?v=")).unwrap();
+    let style = harness.get(address).await;
     assert!(style.text.starts_with(":root{--accent:#0a3d91;"), "{}", style.text);
+    assert!(style.text.ends_with("h1{letter-spacing:.1em}"), "{}", style.text);
+    assert_eq!(style.header("cache-control"), "public, max-age=31536000, immutable");
+    let other = harness.get("/wait/concert/look.css?v=0").await;
+    assert_eq!(
+        other.header("cache-control"),
+        "no-store",
+        "of a pod with another version of the item"
+    );
+    let policy = harness.page("concert", &[]).await.header("content-security-policy").to_owned();
+    assert!(policy.ends_with("frame-ancestors https://shop.example"), "{policy}");
+    let plain = harness.page("nothing", &[]).await.header("content-security-policy").to_owned();
+    assert!(plain.ends_with("frame-ancestors 'none'"), "{plain}");
     harness.end().await;
 }
 

@@ -49,6 +49,7 @@ impl Fleet {
             trusted_proxies: Default::default(),
             widget: None,
             rates: Default::default(),
+            keeps_lines: true,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

@@ -147,6 +147,7 @@ impl Pod {
             trusted_proxies: Default::default(),
             widget: None,
             rates: Default::default(),
+            keeps_lines: true,
         };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

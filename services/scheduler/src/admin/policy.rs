@@ -23,7 +23,7 @@ const MAX_ATTEMPTS: u32 = 5;
 const OPEN_NOW_MS: Millis = 1;
 
 /// Applies a JSON merge patch (RFC 7396): named fields change, null restores the default, other
-/// fields stay. `page` and `opening` are merged field by field.
+/// fields stay. `page` and `opening` are merged field by field; a text per language is replaced as a whole.
 pub(super) async fn patch(
     State(admin): State<Arc<AdminState>>,
     operator: Operator,
@@ -141,6 +141,8 @@ fn merge(rules: &mut Map<String, Value>, changes: &Map<String, Value>) -> AdminR
                 merge(&mut opening, fields)?;
                 Value::Object(opening)
             }
+            // A text per language is one value.
+            (_, value) if matches!(name.as_str(), "title" | "message" | "label") => value.clone(),
             (Value::Object(mut fields), Value::Object(changes)) => {
                 merge(&mut fields, changes)?;
                 Value::Object(fields)
@@ -159,6 +161,8 @@ fn default_opening() -> AdminResult<Map<String, Value>> {
 
 #[cfg(test)]
 mod tests {
+    use daegi_domain::Language;
+
     use super::*;
 
     fn patched(policy: &Policy, changes: Value) -> Result<Policy, String> {
@@ -182,8 +186,15 @@ mod tests {
         let before = patched(&Policy::default(), page).unwrap();
         let after = patched(&before, json!({"page": {"message": null, "accent": "#0a3d91"}}));
         let page = after.unwrap().page;
-        assert_eq!((page.title.as_deref(), page.message), (Some("Friday"), None));
+        assert_eq!((page.title, page.message), (Some("Friday".into()), None));
         assert!(page.accent.is_some());
+        let each = json!({"page": {"message": {"en": "Soon.", "ko": "곧."}, "links": {"home": {"url": "/a"}}}});
+        let before = patched(&before, each).unwrap();
+        let after =
+            patched(&before, json!({"page": {"message": {"ja": "すぐに。"}}})).unwrap().page;
+        let languages: Vec<_> = after.message.iter().flat_map(|text| text.languages()).collect();
+        assert_eq!(languages, [Language::Japanese], "a text per language is one value");
+        assert!(after.links.home.is_some());
         let after = patched(&before, json!({"page": null})).unwrap();
         assert_eq!(after, Policy::default());
         for value in [json!("x"), json!(null)] {

@@ -1,9 +1,10 @@
 // What the waiting page shows of an item's own.
 
 import { useId, useState } from "preact/hooks";
-import type { Branding } from "../api.js";
+import { type Branding, LINKS } from "../api.js";
 import { Labelled } from "../components/labelled.js";
 import { useDraft } from "../components/draft.js";
+import { PageTextField } from "../components/page-text.js";
 import { t } from "../i18n.js";
 
 /** The longest logo, in bytes: as a `data:` address it grows by a third, and 8,192 characters are allowed. */
@@ -27,19 +28,20 @@ export function BrandingForm({ look, save }: { look: Branding; save: (look: Bran
           void save(shown).then((done) => done && saved());
         }}
       >
-        <Labelled id={`${id}-title`} label="lookTitle" wide>
-          <input
-            id={`${id}-title`}
-            maxLength={120}
-            value={shown.title ?? ""}
-            aria-describedby={`${id}-title-hint`}
-            onInput={(event) => change({ title: event.currentTarget.value || null })}
-          />
-          <small id={`${id}-title-hint`}>{t("lookTitleHint")}</small>
-        </Labelled>
-        <Labelled id={`${id}-message`} label="lookMessage" wide>
-          <input id={`${id}-message`} maxLength={500} value={shown.message ?? ""} onInput={(event) => change({ message: event.currentTarget.value || null })} />
-        </Labelled>
+        <PageTextField label="lookTitle" hint="lookTitleHint" text={shown.title} maxLength={120} change={(title) => change({ title })} />
+        <PageTextField label="lookMessage" text={shown.message} maxLength={500} lines={3} change={(message) => change({ message })} />
+        {LINKS.map((link) => (
+          <Labelled key={link} id={`${id}-${link}`} label={`lookLink ${link}`}>
+            <input
+              id={`${id}-${link}`}
+              inputMode="url"
+              maxLength={1024}
+              placeholder="https://"
+              value={shown.links?.[link]?.url ?? ""}
+              onInput={(event) => change({ links: withLink(shown.links, link, event.currentTarget.value) })}
+            />
+          </Labelled>
+        ))}
         <div class="wide row">
           <label class="switch">
             <input type="checkbox" role="switch" checked={shown.accent !== null} onChange={(event) => change({ accent: event.currentTarget.checked ? ACCENT : null })} />
@@ -56,6 +58,12 @@ export function BrandingForm({ look, save }: { look: Branding; save: (look: Bran
       </form>
     </section>
   );
+}
+
+/** Returns the links with another URL; an empty one removes the link. The label stays. */
+function withLink(links: Branding["links"], name: (typeof LINKS)[number], url: string): NonNullable<Branding["links"]> {
+  const before = links ?? { home: null, completed: null, soldOut: null, closed: null };
+  return { ...before, [name]: url ? { label: null, ...before[name], url } : null };
 }
 
 function Logo({ logo, choose }: { logo: string | null; choose: (logo: string | null) => void }) {
