@@ -19,5 +19,6 @@ mod outage;
 mod recovery;
 mod rules;
 mod scripts;
+mod secured;
 mod support;
 mod topologies;
