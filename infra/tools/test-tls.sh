@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The suites of the store over TLS with the documented ACL, on Redis and on Valkey, and without TLS on Valkey; then the suites of Kafka with
-# each login on a real broker. The latter build librdkafka with OpenSSL in a target directory of their own; OpenSSL itself is built from
-# source unless the system's headers are installed.
+# each login on a real broker. The latter build librdkafka with the OpenSSL of the system, or with one built from source where its headers
+# are not installed.
 #   test-tls.sh [redis|kafka]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -22,7 +22,6 @@ kafka() {
   if [ -e /usr/include/openssl/ssl.h ] && command -v pkg-config >/dev/null; then
     export OPENSSL_NO_VENDOR=1
   fi
-  export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/kafka-tls
   for login in scram mutual plain oauthbearer; do
     echo "kafka: $login"
     DAEGI_TEST_KAFKA=$login cargo test --locked -p daegi-kafka --features tls
