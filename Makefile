@@ -1,6 +1,6 @@
 # Entry points for developers and CI. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test histories draw-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
+.PHONY: help run kafka test test-tls histories draw-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
 	page tools chaos-bugs
 
 help: ## list the targets
@@ -17,6 +17,9 @@ test: deps ## all suites against real Redis and Kafka; installs what they need
 	web/test.sh
 	sdk/test.sh
 	infra/test.sh
+
+test-tls: deps ## the suites of the store over TLS with the documented ACL on Redis and Valkey, and those of Kafka with each login
+	infra/tools/test-tls.sh
 
 compose-test: ## docker-compose.yml in real containers, killed and replaced under load; starts an engine where none runs: FULL=1
 	infra/compose/test.sh

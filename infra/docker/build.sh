@@ -4,14 +4,19 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+# With TLS to Kafka. OpenSSL is built from its source where the system has no headers of it.
+if [ -e /usr/include/openssl/ssl.h ] && command -v pkg-config >/dev/null; then
+  export OPENSSL_NO_VENDOR=1
+fi
 if [ "${2:-}" = daegi ]; then
-  packages=(daegi) binaries=(daegi)
+  packages=(daegi) binaries=(daegi) features=daegi/kafka-tls
 else
   packages=(daegi-api daegi-scheduler daegi-consumer daegi-storefront)
   binaries=(daegi-api daegi-scheduler daegi-consumer product-service order-service)
+  features=daegi-scheduler/kafka-tls,daegi-consumer/kafka-tls
 fi
 profile=${PROFILE:-dist}
-cargo build --locked --profile "$profile" "${packages[@]/#/-p}"
+cargo build --locked --profile "$profile" "${packages[@]/#/-p}" --features "$features"
 [ $# -gt 0 ] || exit 0
 mkdir -p "$1"
 # What cargo calls the folder of the profile "dev".

@@ -11,6 +11,9 @@ usage: infra/kafka/broker.sh [options]
   --port N        port of the first broker, the others follow it (default: free ones)
   --data DIR      where data and logs live (default: a temporary directory)
   --keep          leave the data there at the end; the next start with the same --data goes on with it
+  --secured DIR   also listen with TLS, on one port with SASL and on one with client certificates; prints DAEGI_KAFKA_SASL and
+                  DAEGI_KAFKA_MUTUAL. DIR has ca.pem, server.pem (key and certificate), and password, of the user daegi; it is removed
+                  at the end. One broker only
   --stdin         obey stdin: a line `kill` ends the brokers like a power cut, its end stops them cleanly
   --fetch         only fetch the jars
 Further options for the JVM come from KAFKA_OPTS.
@@ -26,7 +29,7 @@ cache=$(cd "$here/../.." && pwd)/target/kafka
 jars=$cache/jars-$(cat "$here/pom.xml" "$here/Broker.java" | cksum | cut -d ' ' -f 1)
 
 brokers=1 partitions=4 port='' data='' keep=false stdin=false fetch=false
-own_data=false watcher='' pids=()
+own_data=false watcher='' pids=() secured='' sasl='' mutual=''
 
 fail() { # code, message
   echo "kafka: $2" >&2
@@ -47,6 +50,9 @@ parse() {
       --data)
         [ -n "${2:-}" ] || fail 64 "--data needs a directory"
         data=$2; shift ;;
+      --secured)
+        [ -s "${2:-}/password" ] || fail 64 "--secured needs a directory with certificates and a password"
+        secured=$2; shift ;;
       --keep) keep=true ;;
       --stdin) stdin=true ;;
       --fetch) fetch=true ;;
@@ -56,6 +62,7 @@ parse() {
     shift
   done
   [ "$brokers" = 1 ] || [ "$brokers" = 3 ] || fail 64 "--brokers is 1 or 3"
+  [ -z "$secured" ] || [ "$brokers" = 1 ] || fail 64 "--secured is for one broker"
 }
 
 # --- The jars -----------------------------------------------------------------------------------------------------
@@ -113,6 +120,8 @@ choose_ports() {
   for ((id = 0; id < brokers; id++)); do
     controllers+=("$(free_port "${ports[@]}" ${controllers[@]+"${controllers[@]}"})")
   done
+  [ -z "$secured" ] || sasl=$(free_port "${ports[@]}" "${controllers[@]}")
+  [ -z "$secured" ] || mutual=$(free_port "${ports[@]}" "${controllers[@]}" "$sasl")
 }
 
 choose_data() {
@@ -140,7 +149,7 @@ process.roles=broker,controller
 node.id=$(($1 + 1))
 controller.quorum.voters=$(voters)
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://127.0.0.1:${ports[$1]},CONTROLLER://127.0.0.1:${controllers[$1]}
+listeners=PLAINTEXT://127.0.0.1:${ports[$1]},CONTROLLER://127.0.0.1:${controllers[$1]}${secured:+,SASL://127.0.0.1:$sasl,MUTUAL://127.0.0.1:$mutual}
 log.dirs=$data/broker-$(($1 + 1))
 auto.create.topics.enable=false
 default.replication.factor=$brokers
@@ -163,12 +172,39 @@ broker.session.timeout.ms=3000
 # does not exist any more.
 controlled.shutdown.enable=$([ "$brokers" = 1 ] && echo true || echo false)
 TEXT
+  [ -z "$secured" ] || secured_properties
+}
+
+secured_properties() {
+  local modules=org.apache.kafka.common.security
+  cat <<TEXT
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_SSL,MUTUAL:SSL
+ssl.keystore.type=PEM
+ssl.keystore.location=$secured/server.pem
+ssl.truststore.type=PEM
+ssl.truststore.location=$secured/ca.pem
+listener.name.mutual.ssl.client.auth=required
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512,OAUTHBEARER
+listener.name.sasl.plain.sasl.jaas.config=$modules.plain.PlainLoginModule required user_daegi="$(cat "$secured/password")";
+listener.name.sasl.scram-sha-512.sasl.jaas.config=$modules.scram.ScramLoginModule required;
+# Accepts tokens without a signature.
+listener.name.sasl.oauthbearer.sasl.jaas.config=$modules.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
+TEXT
+}
+
+# Passwords of SCRAM are part of the first format of the storage.
+format_secured() { # index of the broker
+  java -Xmx64m -XX:TieredStopAtLevel=1 -cp "$jars:$jars/*" kafka.tools.StorageTool format --ignore-formatted \
+    --cluster-id "$(cat "$data/cluster-id")" --config "$data/broker-$(($1 + 1)).properties" \
+    --add-scram "SCRAM-SHA-512=[name=daegi,password=$(cat "$secured/password")]" </dev/null >"$data/format.log" 2>&1 3<&- ||
+    { tail -n 20 "$data/format.log" >&2 && fail 1 "the storage could not be formatted"; }
 }
 
 launch() { # index of the broker
   local name=broker-$(($1 + 1))
   properties "$1" >"$data/$name.properties"
   rm -f "$data/$name.ready"
+  [ -z "$secured" ] || format_secured "$1"
   # Without the second compiler a start takes half the time. On a machine of its own: KAFKA_OPTS=-XX:TieredStopAtLevel=4.
   # shellcheck disable=SC2086 # KAFKA_OPTS is a list
   java -Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
@@ -222,8 +258,9 @@ clean_up() {
   done
   signal KILL
   await_end
+  [ -z "$secured" ] || rm -rf "$secured"
   [ "$keep" = false ] && [ -n "$data" ] || return 0
-  rm -rf "$data"/broker-[123] "$data"/broker-[123].{properties,ready} "$data/cluster-id"
+  rm -rf "$data"/broker-[123] "$data"/broker-[123].{properties,ready} "$data"/{cluster-id,format.log}
   # After a failure the logs are kept for diagnosis.
   [ "$code" = 1 ] || rm -f "$data"/broker-[123].log
   [ "$own_data" = false ] || rmdir "$data" 2>/dev/null || true
@@ -260,6 +297,10 @@ for ((id = 0; id < brokers; id++)); do launch "$id"; done
 for ((id = 0; id < brokers; id++)); do await_ready "$id"; done
 
 bootstrap=$(printf ',127.0.0.1:%s' "${ports[@]}")
+if [ -n "$secured" ]; then
+  echo "DAEGI_KAFKA_SASL=127.0.0.1:$sasl"
+  echo "DAEGI_KAFKA_MUTUAL=127.0.0.1:$mutual"
+fi
 echo "DAEGI_KAFKA=${bootstrap#,}"
 if [ "$stdin" = false ]; then
   cat >&2 <<TEXT

@@ -108,6 +108,24 @@ func TestTracesAreOffUnlessACollectorIsNamed(t *testing.T) {
 	})
 }
 
+// Certificates and passwords. The whole directory is mounted, because single files would not change with the Secret.
+func TestFilesOfVariablesAreMounted(t *testing.T) {
+	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
+		pod := deployment.Spec.Template.Spec
+		mounted := false
+		for _, volume := range pod.Volumes {
+			for _, mount := range pod.Containers[0].VolumeMounts {
+				mounted = mounted || volume.Secret.SecretName == "daegi-files" && volume.Name == mount.Name &&
+					mount.MountPath == "/etc/daegi" && mount.SubPath == "" && mount.ReadOnly
+			}
+		}
+		named := strings.HasPrefix(environment(pod.Containers[0])["DAEGI_REDIS_PASSWORD_FILE"], "/etc/daegi/")
+		if mounted != strings.Contains(t.Name(), "/full") || named != mounted {
+			t.Errorf("mounted: %t, named by a variable: %t", mounted, named)
+		}
+	})
+}
+
 func TestPodsHaveMinimalPrivileges(t *testing.T) {
 	eachDeployment(t, func(t *testing.T, deployment *apps.Deployment) {
 		pod := deployment.Spec.Template.Spec

@@ -1,7 +1,7 @@
 //! From bound listeners to an open store.
 
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer};
-use daegi_store::{SharedStore, clock_skew};
+use daegi_store::{RedisConfig, RedisFiles, SharedStore, clock_skew};
 
 use crate::{Listeners, Server};
 
@@ -48,7 +48,11 @@ pub async fn serve_until_open(
 }
 
 async fn open_store(config: &Config) -> daegi_store::Result<SharedStore> {
-    let (redis, recovery_hold) = (config.store.redis(), config.recovery_hold);
+    let files = config.redis_files.clone();
+    let files =
+        RedisFiles { ca: files.ca, cert: files.cert, key: files.key, password: files.password };
+    let redis = config.store.redis().map(|url| RedisConfig { url: url.to_owned(), files });
+    let (redis, recovery_hold) = (redis.as_ref(), config.recovery_hold);
     let (partitions, limits) = (config.partitions.into(), config.store_limits);
     daegi_store::open(redis, partitions, config.settings(), recovery_hold, limits).await
 }

@@ -29,7 +29,7 @@ use daegi_domain::{Topic, Topics};
 use rdkafka::consumer::{Consumer as _, StreamConsumer};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Publisher, Result, client};
+use crate::{Brokers, Publisher, Result};
 use dispatch::Dispatcher;
 use group_consumer::GroupConsumer;
 use group_context::GroupContext;
@@ -40,8 +40,8 @@ use processor::Processor;
 /// What a consumer reads.
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
-    /// Broker addresses. The brokers need not be reachable yet.
-    pub brokers: String,
+    /// The brokers, which need not be reachable yet.
+    pub brokers: Brokers,
     /// The names of the topics.
     pub topics: Topics,
     /// The consumer group; replicas of one group share the partitions of each topic.
@@ -130,10 +130,20 @@ impl<E: MessageHandler> Consumer<E> {
     /// Creates a consumer and subscribes it.
     ///
     /// # Errors
-    /// If librdkafka refuses the addresses.
+    /// If librdkafka refuses the addresses, or the properties cannot be used.
     pub fn new(config: ConsumerConfig, handler: E) -> Result<Self> {
         let ConsumerConfig { brokers, topics, group } = config;
-        let consumer: StreamConsumer<GroupContext> = client::config(&brokers)
+        let defaults = [
+            // A dead replica is replaced after 10 s. One that cannot reach its store is replaced
+            // after `max.poll.interval.ms` (5 minutes), in case another one can.
+            ("session.timeout.ms", "10000"),
+            ("topic.metadata.refresh.interval.ms", "10000"),
+            // librdkafka prefetches and then pauses for 1 s by default, which is longer than the
+            // workers need to apply what it prefetched.
+            ("fetch.queue.backoff.ms", "10"),
+        ];
+        let consumer: StreamConsumer<GroupContext> = brokers
+            .client_config(&defaults)?
             // One group per topic, so that a rebalance of one topic does not stop the others.
             .set("group.id", format!("{group}.{}", E::TOPIC))
             // A new group starts with the oldest record: the compacted topic holds all items.
@@ -144,13 +154,6 @@ impl<E: MessageHandler> Consumer<E> {
             .set("enable.auto.offset.store", "false")
             // Reports the end of a partition.
             .set("enable.partition.eof", "true")
-            // A dead replica is replaced after 10 s. One that cannot reach its store is replaced
-            // after `max.poll.interval.ms` (5 minutes), in case another one can.
-            .set("session.timeout.ms", "10000")
-            .set("topic.metadata.refresh.interval.ms", "10000")
-            // librdkafka prefetches and then pauses for 1 s by default, which is longer than the
-            // workers need to apply what it prefetched.
-            .set("fetch.queue.backoff.ms", "10")
             .set("statistics.interval.ms", "5000")
             .create_with_context(GroupContext::new(E::TOPIC))?;
         consumer.subscribe(&[topics.name(E::TOPIC)])?;

@@ -2,11 +2,12 @@
 //! loopback, so `kcat` and other clients can use it. Its data is lost with the process.
 
 use daegi_domain::{Topic, Topics};
+use rdkafka::ClientConfig;
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::{BaseProducer, Producer};
 use rdkafka::types::RDKafkaRespErr;
 
-use crate::client::{self, QuietContext};
+use crate::client::QuietContext;
 use crate::{Error, Result};
 
 /// Partitions per topic: enough to show that order is per key, few enough to inspect.
@@ -37,8 +38,7 @@ impl EmbeddedBroker {
     /// # Errors
     /// If librdkafka cannot start it.
     pub fn start(topics: &Topics) -> Result<Self> {
-        let mut config = client::config("");
-        config.remove("bootstrap.servers");
+        let mut config = ClientConfig::new();
         config.set("test.mock.num.brokers", "1");
         let owner: BaseProducer<QuietContext> = config.create_with_context(QuietContext)?;
         let cluster = owner.client().mock_cluster().ok_or(Error::EmbeddedUnavailable)?;

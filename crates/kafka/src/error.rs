@@ -1,5 +1,7 @@
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
+use crate::brokers::PropertiesError;
+
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -9,6 +11,9 @@ pub enum Error {
     /// An error of librdkafka.
     #[error("kafka: {0}")]
     Kafka(#[from] KafkaError),
+    /// The file of properties cannot be used.
+    #[error(transparent)]
+    Properties(#[from] PropertiesError),
     /// The broker did not confirm in time. The records may have arrived or not.
     #[error("the broker did not confirm within {0:?}")]
     Unconfirmed(std::time::Duration),

@@ -11,6 +11,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | `brokers` | [`Brokers`]: addresses, and properties such as certificates and passwords |
 //! | [`event`] | which event goes to which topic, under which key |
 //! | [`schema`] | the JSON Schema of each event, committed in `schemas/` |
 //! | [`record`] | a message to publish, with CloudEvents headers |
@@ -20,6 +21,7 @@
 //! | [`metrics`] | the names of its metrics |
 //! | [`embedded`] | a broker inside the process, for trials and tests |
 
+mod brokers;
 mod client;
 pub mod consumer;
 pub mod embedded;
@@ -31,6 +33,7 @@ pub mod record;
 pub mod schema;
 pub mod topic_metadata;
 
+pub use brokers::{Brokers, PropertiesError};
 pub use consumer::{
     Consumer, ConsumerConfig, InboundMessage, LagHandle, MessageHandler, PartialFailure, Poison,
     ReplayProgress, RetryLater,

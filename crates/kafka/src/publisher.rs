@@ -20,11 +20,10 @@ mod delivery;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
 
-use crate::{Error, Record, Result, client};
+use crate::{Brokers, Error, Record, Result};
 use delivery::{DeliveryContext, DeliveryTracker};
 
 /// Default time that the broker has to confirm the records of one send.
@@ -38,7 +37,7 @@ type Message<'a> = BaseRecord<'a, Vec<u8>, Vec<u8>, Arc<DeliveryTracker>>;
 
 /// Publishes records. Sessions may run concurrently; each keeps its own order.
 pub struct Publisher {
-    config: ClientConfig,
+    brokers: Brokers,
     delivery_timeout: Duration,
     current: Mutex<ProducerGeneration>,
 }
@@ -69,20 +68,12 @@ impl Publisher {
     /// Creates a publisher. The brokers need not be reachable yet.
     ///
     /// # Errors
-    /// If librdkafka rejects the addresses.
-    pub fn new(brokers: &str) -> Result<Self> {
-        let mut config = client::config(brokers);
-        config
-            .set("enable.idempotence", "true")
-            .set("acks", "all")
-            .set("linger.ms", "5")
-            .set("compression.type", "none")
-            // See the module documentation: a send has a timeout, a message has none.
-            .set("message.timeout.ms", "0")
-            .set("enable.gapless.guarantee", "true");
-        let producer = config.create_with_context(DeliveryContext::default())?;
-        let current = Mutex::new(ProducerGeneration { generation: 0, producer });
-        Ok(Self { config, delivery_timeout: DELIVERY_TIMEOUT, current })
+    /// If librdkafka rejects the addresses, or the properties cannot be used.
+    pub fn new(brokers: impl Into<Brokers>) -> Result<Self> {
+        let brokers = brokers.into();
+        let current =
+            Mutex::new(ProducerGeneration { generation: 0, producer: producer(&brokers)? });
+        Ok(Self { brokers, delivery_timeout: DELIVERY_TIMEOUT, current })
     }
 
     /// Creates another publisher with the same configuration. Records that the broker rejects stop only the
@@ -91,10 +82,7 @@ impl Publisher {
     /// # Errors
     /// If librdkafka rejects the configuration.
     pub fn separate(&self) -> Result<Self> {
-        let producer = self.config.create_with_context(DeliveryContext::default())?;
-        let current = Mutex::new(ProducerGeneration { generation: 0, producer });
-        let (config, delivery_timeout) = (self.config.clone(), self.delivery_timeout);
-        Ok(Self { config, delivery_timeout, current })
+        Ok(Self::new(&self.brokers)?.with_delivery_timeout(self.delivery_timeout))
     }
 
     /// Sets how long the broker has to confirm the records of one send.
@@ -130,6 +118,18 @@ impl Publisher {
     fn current(&self) -> MutexGuard<'_, ProducerGeneration> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn producer(brokers: &Brokers) -> Result<Producer> {
+    let defaults = [("linger.ms", "5"), ("compression.type", "none")];
+    let mut config = brokers.client_config(&defaults)?;
+    config
+        .set("enable.idempotence", "true")
+        .set("acks", "all")
+        // See the module documentation: a send has a timeout, a message has none.
+        .set("message.timeout.ms", "0")
+        .set("enable.gapless.guarantee", "true");
+    Ok(config.create_with_context(DeliveryContext::default())?)
 }
 
 impl PublishSession<'_> {
@@ -179,7 +179,8 @@ impl PublishSession<'_> {
     /// dropped when the last of these sessions has aborted; until then it can only repeat records.
     pub async fn abort(self) {
         let Self { publisher, current: failed } = self;
-        if let Ok(producer) = publisher.config.create_with_context(DeliveryContext::default()) {
+        // Reads the properties again, so that a corrected password or certificate is used.
+        if let Ok(producer) = producer(&publisher.brokers) {
             let mut current = publisher.current();
             if current.generation == failed.generation {
                 *current = ProducerGeneration { generation: failed.generation + 1, producer };

@@ -7,25 +7,26 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::types::RDKafkaRespErr;
 use tokio::sync::oneshot;
 
-use crate::{Error, Result, client};
+use crate::client::QuietContext;
+use crate::{Brokers, Error, Result};
 
 /// Timeout of one call to the broker.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads the metadata of topics. It creates no topic, also where the broker creates topics on demand.
 pub struct TopicMetadata {
-    client: Arc<BaseConsumer>,
+    client: Arc<BaseConsumer<QuietContext>>,
 }
 
 impl TopicMetadata {
     /// Creates a client. The brokers need not be reachable yet.
     ///
     /// # Errors
-    /// If librdkafka rejects the addresses.
-    pub fn new(brokers: &str) -> Result<Self> {
-        let mut config = client::config(brokers);
+    /// If librdkafka rejects the addresses, or the properties cannot be used.
+    pub fn new(brokers: impl Into<Brokers>) -> Result<Self> {
+        let mut config = brokers.into().client_config(&[])?;
         config.set("allow.auto.create.topics", "false");
-        Ok(Self { client: Arc::new(config.create()?) })
+        Ok(Self { client: Arc::new(config.create_with_context(QuietContext)?) })
     }
 
     /// Returns how many partitions a topic has. `None` if there is no such topic, or if this client may not
@@ -38,6 +39,8 @@ impl TopicMetadata {
         let (done, reply) = oneshot::channel();
         // The call waits for the broker, and the runtime would wait for a blocking task before it ends.
         std::thread::spawn(move || {
+            // Runs the callback that reads a token for OAUTHBEARER; there are no messages.
+            drop(client.poll(Duration::ZERO));
             let metadata = client.fetch_metadata(Some(&topic), TIMEOUT);
             // The receiver is dropped only when the process ends.
             let _ = done.send(metadata.map(|metadata| {

@@ -9,6 +9,7 @@ mod args;
 mod error;
 mod options;
 mod otlp;
+mod redis_files;
 mod relays;
 mod secrets;
 mod value;
@@ -23,7 +24,8 @@ use clap::FromArgMatches;
 use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
 pub use error::ConfigError;
-pub use otlp::OtlpEndpoint;
+pub use otlp::{OtlpCollector, OtlpEndpoint, OtlpHeaders};
+pub use redis_files::RedisFiles;
 pub use relays::RelayUrls;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
@@ -56,8 +58,12 @@ pub struct Config {
     pub role: Role,
     /// The store.
     pub store: StoreConfig,
+    /// Certificates and password of connections to Redis.
+    pub redis_files: RedisFiles,
     /// Kafka.
     pub kafka: KafkaConfig,
+    /// Properties of all Kafka clients.
+    pub kafka_properties: Option<PathBuf>,
     /// The names of the topics.
     pub topics: Topics,
     /// The consumer group.
@@ -119,7 +125,7 @@ pub struct Config {
     /// The format of logs.
     pub log_format: LogFormat,
     /// Where spans are exported, if anywhere.
-    pub otlp_endpoint: Option<OtlpEndpoint>,
+    pub otlp: Option<OtlpCollector>,
     /// The share of tickets that is traced.
     pub trace_ratio: SampleRatio,
     /// The relays from which rounds of the beacon are fetched; empty if none is.
@@ -224,11 +230,20 @@ impl Config {
             let reason = "needs the networks of the proxies in --trusted-proxies";
             return Err(ConfigError::invalid("proxy-protocol", reason));
         }
+        let store = value::validate_store(role, options.store)?;
+        let redis_files = RedisFiles {
+            ca: options.redis_ca,
+            cert: options.redis_cert,
+            key: options.redis_key,
+            password: options.redis_password_file,
+        };
         Ok(Self {
             role,
             topics,
             consumer_group: options.consumer_group,
-            store: value::validate_store(role, options.store)?,
+            redis_files: redis_files.validated(&store)?,
+            store,
+            kafka_properties: value::validate_kafka_properties(options.kafka_properties, &kafka)?,
             kafka,
             public_addr: options.public_addr,
             internal_addr: options.internal_addr,
@@ -278,7 +293,12 @@ impl Config {
             drain: Duration::from_millis(options.drain_ms),
             log: options.log,
             log_format: options.log_format,
-            otlp_endpoint: options.otlp_endpoint,
+            otlp: OtlpCollector::resolve(
+                options.otlp_endpoint,
+                options.otlp_headers,
+                options.otlp_headers_file,
+                options.otlp_ca,
+            )?,
             trace_ratio: options.trace_ratio,
             drand_urls: options.drand_urls.unwrap_or_default(),
             blocklist: options.blocklist,

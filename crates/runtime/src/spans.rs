@@ -65,7 +65,7 @@ impl Tracer {
     /// Starts tracing as configured. A task of this shutdown exports the spans.
     #[must_use]
     pub fn start(config: &Config, shutdown: &Shutdown) -> Self {
-        let Some(collector) = &config.otlp_endpoint else { return Self::default() };
+        let Some(collector) = config.otlp.clone() else { return Self::default() };
         let (queue, spans) = mpsc::channel(QUEUE_CAPACITY);
         let exporter = SpanExporter::new(collector, config.role.binary(), spans);
         shutdown.spawn("span exporter", exporter.run(shutdown.token().clone(), config.drain));

@@ -48,6 +48,7 @@ pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
 pub use open::open;
 pub use redis::RedisStore;
+pub use redis::client::access::{RedisConfig, RedisFiles};
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{

@@ -5,16 +5,16 @@ use daegi_domain::{Settings, StoreLimits};
 use tracing::{info, warn};
 
 use crate::redis::client::backoff;
-use crate::{LeaveLimit, MemoryStore, RedisStore, Result, SharedStore};
+use crate::{LeaveLimit, MemoryStore, RedisConfig, RedisStore, Result, SharedStore};
 
-/// Opens the store at a Redis URL, or a new memory store without one. While Redis is unreachable,
+/// Opens the store in Redis, or a new memory store without one. While Redis is unreachable,
 /// retries without limit, because the processes of a fleet start in any order. `settings` apply
 /// only to a store without settings. A line that lost data admits no ticket for `recovery_hold`.
 ///
 /// # Errors
 /// If a retry would not help: see [`crate::Error::is_misconfigured`].
 pub async fn open(
-    redis: Option<&str>,
+    redis: Option<&RedisConfig>,
     partitions: u16,
     settings: Settings,
     recovery_hold: Duration,
@@ -22,7 +22,7 @@ pub async fn open(
 ) -> Result<SharedStore> {
     let recovery_hold = u64::try_from(recovery_hold.as_millis()).unwrap_or(u64::MAX);
     let leave_limit = LeaveLimit(limits.leave_limit);
-    let Some(url) = redis else {
+    let Some(redis) = redis else {
         return Ok(Arc::new(
             MemoryStore::new(partitions, settings)
                 .with_recovery_hold(recovery_hold)
@@ -32,7 +32,7 @@ pub async fn open(
     };
     let mut failures = 0;
     loop {
-        match RedisStore::open_with(url, partitions, settings, limits).await {
+        match RedisStore::open_with(redis, partitions, settings, limits).await {
             Err(error) if error.is_transient() => {
                 if failures == 0 {
                     warn!(%error, "store unreachable, retrying");

@@ -49,6 +49,7 @@ use tokio::sync::Semaphore;
 
 use self::admission::CohortPosition;
 use self::capacity::Capacity;
+use self::client::access::RedisConfig;
 use self::client::{RedisClient, RedisUrl};
 use self::keys::{LineKeys, PartitionKeys};
 use self::lock::RedisLock;
@@ -107,8 +108,12 @@ impl RedisStore {
     ///
     /// # Errors
     /// As [`RedisStore::open_with`].
-    pub async fn open(url: &str, partitions: u16, settings: Settings) -> Result<Self> {
-        Self::open_with(url, partitions, settings, StoreLimits::default()).await
+    pub async fn open(
+        redis: impl Into<RedisConfig>,
+        partitions: u16,
+        settings: Settings,
+    ) -> Result<Self> {
+        Self::open_with(redis, partitions, settings, StoreLimits::default()).await
     }
 
     /// Connects, checks version, eviction policy and partitions, and loads the scripts. `settings`
@@ -117,12 +122,12 @@ impl RedisStore {
     /// # Errors
     /// If the server does not reply or cannot be used.
     pub async fn open_with(
-        url: &str,
+        redis: impl Into<RedisConfig>,
         partitions: u16,
         settings: Settings,
         limits: StoreLimits,
     ) -> Result<Self> {
-        let client = Arc::new(RedisClient::new(RedisUrl::parse(url)?));
+        let client = Arc::new(RedisClient::new(RedisUrl::parse(&redis.into())?));
         client.open(limits.allow_eviction).await?;
         let mut store = Self {
             lock: RedisLock::new(client.clone()),

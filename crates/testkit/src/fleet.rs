@@ -5,6 +5,7 @@ mod process;
 use std::path::{Path, PathBuf};
 
 use daegi_domain::{Topic, Topics};
+use daegi_store::RedisConfig;
 use reqwest::Client;
 
 pub use self::process::FleetProcess;
@@ -33,15 +34,23 @@ impl Fleet {
     /// A fleet on this Redis, with ticks of 50 ms and without Kafka.
     #[must_use]
     pub fn new(redis: &Redis) -> Self {
-        Self::with_store(&redis.url())
+        Self::with_store(redis.config())
     }
 
-    /// A fleet on any store, by its address.
+    /// A fleet on any store.
     #[must_use]
-    pub fn with_store(store: &str) -> Self {
+    pub fn with_store(store: impl Into<RedisConfig>) -> Self {
+        let RedisConfig { url, files } = store.into();
+        let path = |path: &Option<PathBuf>| {
+            path.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
+        };
         let fleet = Self { http: Client::new(), settings: Vec::new(), logs: None };
         fleet
-            .env("DAEGI_STORE", store)
+            .env("DAEGI_STORE", &url)
+            .env("DAEGI_REDIS_CA", &path(&files.ca))
+            .env("DAEGI_REDIS_CERT", &path(&files.cert))
+            .env("DAEGI_REDIS_KEY", &path(&files.key))
+            .env("DAEGI_REDIS_PASSWORD_FILE", &path(&files.password))
             .env("DAEGI_ADMIN_TOKEN", ADMIN_TOKEN)
             .env("DAEGI_TICKET_SECRETS", TICKET_SECRETS)
             .env("DAEGI_PASS_KEY", PASS_KEY)

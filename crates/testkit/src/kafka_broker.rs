@@ -1,5 +1,6 @@
 //! A real Kafka broker, run by the script of `make kafka`.
 
+mod access;
 mod script;
 mod topics;
 
@@ -7,6 +8,8 @@ use anyhow::bail;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
+pub use self::access::KafkaLogin;
+use self::access::SecuredListeners;
 use self::script::{BrokerScript, DataDir, Launch, ToolsMissing};
 use crate::port::free_port;
 use crate::skip::skip_or_panic;
@@ -22,6 +25,7 @@ pub struct Kafka {
     script: Option<BrokerScript>,
     dir: Option<TempDir>,
     port: u16,
+    secured: Option<SecuredListeners>,
 }
 
 /// One broker for all tests of a process; see [`shared_kafka_or_skip`].
@@ -29,7 +33,7 @@ static SHARED: OnceCell<Option<Kafka>> = OnceCell::const_new();
 
 /// Returns the broker that all tests of this process share, each with [`Kafka::create_topics`],
 /// because a start takes seconds and a JVM takes memory. It cannot be stopped; it ends with the
-/// process.
+/// process. With `DAEGI_TEST_KAFKA` it also has secured listeners.
 ///
 /// # Panics
 /// As [`kafka_or_skip`].
@@ -69,7 +73,7 @@ impl Kafka {
 
     async fn launched(dir: impl Fn() -> anyhow::Result<Option<TempDir>>) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
-            let mut kafka = Self { script: None, dir: dir()?, port: free_port() };
+            let mut kafka = Self { script: None, dir: dir()?, port: free_port(), secured: None };
             if kafka.launch().await? {
                 return Ok(kafka);
             }
@@ -119,8 +123,12 @@ impl Kafka {
     async fn launch(&mut self) -> anyhow::Result<bool> {
         let data =
             self.dir.as_ref().map_or(DataDir::Temporary, |dir| DataDir::Persistent(dir.path()));
-        match BrokerScript::run(self.port, data).await? {
-            Launch::Ready(script) => self.script = Some(script),
+        let files = KafkaLogin::chosen().map(|_| access::write_files()).transpose()?;
+        match BrokerScript::run(self.port, data, files.as_deref()).await? {
+            Launch::Ready(script, [sasl, mutual]) => {
+                self.script = Some(script);
+                self.secured = files.map(|dir| SecuredListeners { sasl, mutual, dir });
+            }
             Launch::PortTaken => return Ok(false),
         }
         Ok(true)

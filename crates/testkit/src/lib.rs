@@ -3,6 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`certificates`] | [`CertificateAuthority`], which issues certificates for TLS |
 //! | [`child`] | [`ChildProcess`], a process that does not outlive its test |
 //! | [`mod@eventually`] | [`eventually()`], which polls a condition, so that no test sleeps |
 //! | [`fake_redis`] | a server that answers like a Redis of some version |
@@ -18,6 +19,7 @@
 //! | [`topic_reader`] | reads a topic from its start, independently of daegi |
 //! | [`topic_writer`] | a producer with larger limits than daegi's, as another team may run it |
 
+pub mod certificates;
 pub mod child;
 pub mod eventually;
 pub mod fake_redis;
@@ -33,18 +35,20 @@ pub mod skip;
 pub mod topic_reader;
 pub mod topic_writer;
 
+pub use certificates::{Certificate, CertificateAuthority};
 pub use child::ChildProcess;
 pub use eventually::eventually;
 pub use fake_redis::FakeRedis;
 pub use fault_proxy::{FaultProxy, LinkFault};
 pub use fleet::{Fleet, FleetProcess};
 pub use intercepted_store::{InterceptedStore, StoreInterceptor};
-pub use kafka_broker::{Kafka, kafka_or_skip, shared_kafka_or_skip};
+pub use kafka_broker::{Kafka, KafkaLogin, kafka_or_skip, shared_kafka_or_skip};
 pub use port::free_port;
 pub use redis_proxy::{ProxyMode, RedisProxy};
 pub use redis_server::{
-    Redis, RedisCluster, RedisSentinel, durable_redis_or_skip, redis_cluster_or_skip,
-    redis_or_skip, redis_sentinel_or_skip,
+    REDIS_PASSWORD, Redis, RedisAccess, RedisCluster, RedisSentinel, durable_redis_or_skip,
+    plain_redis_or_skip, redis_cluster_or_skip, redis_or_skip, redis_sentinel_or_skip,
+    secured_redis_or_skip,
 };
 pub use seeded_rng::{seeded_rng, test_seed};
 pub use skip::tool_or_skip;

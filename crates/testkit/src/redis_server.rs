@@ -1,6 +1,10 @@
 //! A real `redis-server`: empty, on a free port, stopped with the value. Alone, as a master with a
 //! replica under sentinels ([`RedisSentinel`]), or as a cluster ([`RedisCluster`]).
+//!
+//! `DAEGI_TEST_REDIS=tls` starts all of them with TLS and the documented ACL, and
+//! `DAEGI_TEST_REDIS_SERVER=PATH` another program, such as `valkey-server`.
 
+mod access;
 mod cluster;
 mod info;
 mod kind;
@@ -9,21 +13,24 @@ mod sentinel;
 use std::collections::HashMap;
 use std::io;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use daegi_store::RedisConfig;
 use redis::aio::MultiplexedConnection;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
+use self::access::Access;
+pub use self::access::{REDIS_PASSWORD, RedisAccess};
 pub use self::cluster::{RedisCluster, redis_cluster_or_skip};
 use self::kind::Kind;
 pub use self::sentinel::{RedisSentinel, redis_sentinel_or_skip};
 use crate::eventually::eventually;
 use crate::port::free_port;
 use crate::skip::skip_or_panic;
-
-const BINARY: &str = "redis-server";
 
 /// How long a server may take to start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -41,6 +48,7 @@ const ATTEMPTS: usize = 10;
 pub struct Redis {
     port: u16,
     kind: Kind,
+    access: Access,
     dir: TempDir,
     server: Option<Child>,
 }
@@ -53,6 +61,25 @@ pub struct Redis {
 /// not be green.
 pub async fn redis_or_skip() -> Option<Redis> {
     started_or_skip(Redis::start().await)
+}
+
+/// Starts a Redis without TLS and login, whatever `DAEGI_TEST_REDIS` is, for tests with a proxy that reads
+/// commands. Returns `None` as [`redis_or_skip`].
+///
+/// # Panics
+/// As [`redis_or_skip`].
+pub async fn plain_redis_or_skip() -> Option<Redis> {
+    started_or_skip(Redis::launched(Kind::ephemeral(), &Access::Open).await)
+}
+
+/// Starts a Redis with TLS and users that keeps its data over a restart, or returns `None` as
+/// [`redis_or_skip`].
+///
+/// # Panics
+/// As [`redis_or_skip`].
+pub async fn secured_redis_or_skip() -> Option<Redis> {
+    let started = async { Redis::launched(Kind::durable(), &Access::secured()?).await };
+    started_or_skip(started.await)
 }
 
 /// Starts a Redis that keeps its data over a restart, or returns `None` as [`redis_or_skip`].
@@ -68,7 +95,7 @@ fn started_or_skip<T>(started: anyhow::Result<T>) -> Option<T> {
     match started {
         Ok(redis) => Some(redis),
         Err(error) if is_missing(&error) => {
-            skip_or_panic(format_args!("{BINARY} is not installed"))
+            skip_or_panic(format_args!("{} is not installed", binary()))
         }
         Err(error) => panic!("{error:#}"),
     }
@@ -80,7 +107,7 @@ impl Redis {
     /// # Errors
     /// If `redis-server` is missing or does not start.
     pub async fn start() -> anyhow::Result<Self> {
-        Self::launched(Kind::ephemeral()).await
+        Self::launched(Kind::ephemeral(), &Access::chosen()?).await
     }
 
     /// Starts a server that keeps its data over a restart.
@@ -88,30 +115,57 @@ impl Redis {
     /// # Errors
     /// As [`Redis::start`].
     pub async fn start_durable() -> anyhow::Result<Self> {
-        Self::launched(Kind::durable()).await
+        Self::launched(Kind::durable(), &Access::chosen()?).await
     }
 
-    async fn launched(kind: Kind) -> anyhow::Result<Self> {
+    async fn launched(kind: Kind, access: &Access) -> anyhow::Result<Self> {
         for _ in 0..ATTEMPTS {
-            let dir = tempfile::tempdir()?;
-            let mut redis = Self { port: free_port(), kind: kind.clone(), dir, server: None };
+            let (dir, kind, access) = (tempfile::tempdir()?, kind.clone(), access.clone());
+            let mut redis = Self { port: free_port(), kind, access, dir, server: None };
             if redis.launch().await? {
                 return Ok(redis);
             }
         }
-        bail!("{BINARY} found no port in {ATTEMPTS} attempts")
+        bail!("{} found no port in {ATTEMPTS} attempts", binary())
     }
 
-    /// Returns the address for clients.
+    /// Returns the address for clients of a server without TLS and login; [`Redis::config`] works with both.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        self.config().url
+    }
+
+    /// Returns the address for daegi with its files.
+    #[must_use]
+    pub fn config(&self) -> RedisConfig {
+        self.config_at(self.port)
+    }
+
+    /// Returns the address for daegi with another port on this machine, for a proxy that forwards bytes.
+    #[must_use]
+    pub fn config_at(&self, port: u16) -> RedisConfig {
+        self.access.config("", &format!("127.0.0.1:{port}"))
+    }
+
+    /// Returns the certificates and users of a secured server; `None` for others.
+    #[must_use]
+    pub fn access(&self) -> Option<Arc<RedisAccess>> {
+        match &self.access {
+            Access::Open => None,
+            Access::Secured(access) => Some(access.clone()),
+        }
     }
 
     /// Returns the port on the loopback interface, which stays the same over restarts.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Returns the arguments of `MIGRATE` with which this server logs in at another one.
+    #[must_use]
+    pub fn migrate_login(&self) -> &'static [&'static str] {
+        self.access.migrate_login()
     }
 
     /// Kills the server, as an outage does. Its data is lost, unless it is durable.
@@ -165,6 +219,21 @@ impl Redis {
         Ok(())
     }
 
+    /// As [`Redis::start_again`] for a server whose certificate is invalid: waits only until it accepts
+    /// connections.
+    ///
+    /// # Errors
+    /// If it does not start.
+    pub async fn start_again_unverified(&mut self) -> anyhow::Result<()> {
+        self.stop();
+        self.server = Some(self.spawn()?);
+        eventually(START_TIMEOUT, "the server accepts connections", || async {
+            TcpStream::connect(("127.0.0.1", self.port)).await.is_ok()
+        })
+        .await;
+        Ok(())
+    }
+
     /// Starts a server on the same port that has lost everything, durable or not.
     ///
     /// # Errors
@@ -181,13 +250,12 @@ impl Redis {
         self.server.as_ref().map(Child::id)
     }
 
-    /// Opens a connection.
+    /// Opens a connection that may do everything.
     ///
     /// # Errors
     /// If the server does not reply.
     pub async fn connection(&self) -> redis::RedisResult<MultiplexedConnection> {
-        let client = redis::Client::open(self.url())?;
-        client.get_multiplexed_async_connection().await
+        self.access.admin_client(self.port)?.get_multiplexed_async_connection().await
     }
 
     /// Returns how often each command was called, by its name in lower case. The call itself adds
@@ -222,26 +290,38 @@ impl Redis {
     /// Starts the server on its port. Returns `false` if it ended immediately, because the port was
     /// taken.
     async fn launch(&mut self) -> anyhow::Result<bool> {
-        let server = self.spawn().with_context(|| format!("cannot run {BINARY}"))?;
+        let server = self.spawn().with_context(|| format!("cannot run {}", binary()))?;
         let pid = server.id().to_string();
-        let server = self.server.insert(server);
+        self.server = Some(server);
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
-            if server.try_wait()?.is_some() {
+            let ended = self.server.as_mut().map(Child::try_wait).transpose()?;
+            if ended.flatten().is_some() {
                 self.server = None;
                 return Ok(false);
             }
-            if ready_process(self.port).await.as_ref() == Some(&pid) {
+            if self.ready_process().await.as_ref() == Some(&pid) {
                 return Ok(true);
             }
             sleep(POLL_INTERVAL).await;
         }
-        bail!("{BINARY} did not reply within {START_TIMEOUT:?}")
+        bail!("{} did not reply within {START_TIMEOUT:?}", binary())
+    }
+
+    /// Returns the id of the process that replies on the port and has loaded its data. A server of
+    /// another test may hold the port while ours is about to exit, so a reply alone proves nothing.
+    async fn ready_process(&self) -> Option<String> {
+        let text = self.info("server").await.ok()?;
+        let process = info::field(&text, "process_id")?;
+        let persistence = self.info("persistence").await.ok()?;
+        // A sentinel loads nothing and has no such field.
+        (info::field(&persistence, "loading") != Some("1")).then(|| process.to_owned())
     }
 
     fn spawn(&self) -> io::Result<Child> {
-        let mut command = Command::new(BINARY);
-        self.kind.configure(&mut command, self.port, self.dir.path())?;
+        let mut command = Command::new(binary());
+        self.kind.configure(&mut command, self.dir.path())?;
+        self.access.configure(&mut command, self.port, self.kind.is_sentinel());
         command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     }
 }
@@ -267,16 +347,10 @@ async fn restart_stopped(servers: &mut [Redis]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the id of the process that replies on a port and has loaded its data. A server of
-/// another test may hold the port while ours is about to exit, so a reply alone proves nothing.
-async fn ready_process(port: u16) -> Option<String> {
-    let client = redis::Client::open(("127.0.0.1", port)).ok()?;
-    let mut connection = client.get_multiplexed_async_connection().await.ok()?;
-    let command = redis::cmd("INFO");
-    let text: String = command.query_async(&mut connection).await.ok()?;
-    let process = info::field(&text, "process_id")?;
-    // A sentinel loads nothing and has no such field.
-    (info::field(&text, "loading") != Some("1")).then(|| process.to_owned())
+/// Returns the program of all servers.
+#[expect(clippy::disallowed_methods, reason = "how tests run is no configuration of daegi")]
+fn binary() -> String {
+    std::env::var("DAEGI_TEST_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {

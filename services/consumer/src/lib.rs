@@ -31,7 +31,7 @@ mod replay;
 use ::metrics::gauge;
 use daegi_bootstrap::{ServiceContext, Services, serve_until_open};
 use daegi_domain::{TicketKeys, Topic};
-use daegi_kafka::{Consumer, ConsumerConfig, TopicMetadata, metrics};
+use daegi_kafka::{Brokers, Consumer, ConsumerConfig, TopicMetadata, metrics};
 use daegi_runtime::health::Component;
 use daegi_runtime::http::HttpService;
 use daegi_runtime::{Clock, Config, Shutdown};
@@ -64,7 +64,8 @@ pub struct ConsumerDeps {
 #[must_use]
 pub fn consumer_config(config: &Config) -> Option<ConsumerConfig> {
     Some(ConsumerConfig {
-        brokers: config.kafka.brokers()?.to_owned(),
+        brokers: Brokers::from(config.kafka.brokers()?)
+            .with_properties(config.kafka_properties.as_deref()),
         topics: config.topics.clone(),
         group: config.consumer_group.clone(),
     })
@@ -73,7 +74,7 @@ pub fn consumer_config(config: &Config) -> Option<ConsumerConfig> {
 /// Starts the consumers, if Kafka is on.
 ///
 /// # Errors
-/// If librdkafka rejects the broker addresses. Unreachable brokers are waited for.
+/// If librdkafka rejects the broker addresses or properties. Unreachable brokers are waited for.
 pub fn start(
     config: Option<ConsumerConfig>,
     deps: ConsumerDeps,

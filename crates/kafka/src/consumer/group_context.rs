@@ -4,17 +4,19 @@
 //! records read in an earlier one are dropped and read again by the owner of their partition. With
 //! `enable.auto.commit` librdkafka commits stored offsets before it revokes partitions.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use ::metrics::gauge;
 use daegi_domain::Topic;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
 use rdkafka::{ClientContext, Statistics};
 
-use crate::client::QuietContext;
+use crate::client::{self, QuietContext};
 use crate::metrics;
 
 /// The callbacks of one consumer.
@@ -79,12 +81,18 @@ fn summary(rebalance: &Rebalance<'_>) -> String {
 }
 
 impl ClientContext for GroupContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         QuietContext.log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
         QuietContext.error(error, reason);
+    }
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        client::oauth_token(config)
     }
 
     /// Records the lag of the assigned partitions. librdkafka reports -1 for those of other members.

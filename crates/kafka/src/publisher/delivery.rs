@@ -1,15 +1,17 @@
 //! Counts delivery reports: one counter per send instead of one channel per record.
 
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rdkafka::ClientContext;
+use rdkafka::client::OAuthToken;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 use tokio::sync::Notify;
 
-use crate::client::QuietContext;
+use crate::client::{self, QuietContext};
 
 /// The delivery reports of one producer.
 #[derive(Debug, Default)]
@@ -34,12 +36,18 @@ impl DeliveryContext {
 }
 
 impl ClientContext for DeliveryContext {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         QuietContext.log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
         QuietContext.error(error, reason);
+    }
+
+    fn generate_oauth_token(&self, config: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        client::oauth_token(config)
     }
 }
 

@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use daegi_domain::{Topic, Topics};
-use daegi_kafka::{EmbeddedBroker, Publisher};
+use daegi_kafka::{Brokers, EmbeddedBroker, Publisher};
 use daegi_testkit::kafka_broker::Kafka;
 use daegi_testkit::topic_reader::{TopicRecord, message_count};
-use daegi_testkit::{TopicReader, TopicWriter, shared_kafka_or_skip};
+use daegi_testkit::{KafkaLogin, TopicReader, TopicWriter, shared_kafka_or_skip};
 
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A broker with topics of one test.
 pub(crate) struct Broker {
     pub(crate) name: &'static str,
+    /// Without TLS, for the tests themselves.
     pub(crate) at: String,
+    /// As daegi connects.
+    pub(crate) brokers: Brokers,
     pub(crate) topics: Topics,
     /// Stops with the value; a real one stops with the process.
     embedded: Option<EmbeddedBroker>,
@@ -27,7 +30,15 @@ impl Broker {
         if let Some(kafka) = shared_kafka_or_skip().await {
             let topics = kafka.create_topics().await.unwrap();
             let at = kafka.bootstrap();
-            brokers.push(Self { name: "real", at, topics, embedded: None, real: Some(kafka) });
+            let connect = match KafkaLogin::chosen() {
+                Some(login) => {
+                    let (address, properties) = kafka.secured(login);
+                    Brokers::from(&address).with_properties(Some(&properties))
+                }
+                None => Brokers::from(&at),
+            };
+            let (embedded, real) = (None, Some(kafka));
+            brokers.push(Self { name: "real", at, brokers: connect, topics, embedded, real });
         }
         brokers
     }
@@ -36,7 +47,8 @@ impl Broker {
         let topics = Topics::default();
         let broker = EmbeddedBroker::start(&topics).unwrap();
         let at = broker.bootstrap_servers().to_owned();
-        Self { name: "embedded", at, topics, embedded: Some(broker), real: None }
+        let brokers = Brokers::from(&at);
+        Self { name: "embedded", at, brokers, topics, embedded: Some(broker), real: None }
     }
 
     pub(crate) fn pause(&self) {
@@ -74,7 +86,7 @@ impl Broker {
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
-        Publisher::new(&self.at).unwrap().with_delivery_timeout(TEST_TIMEOUT)
+        Publisher::new(&self.brokers).unwrap().with_delivery_timeout(TEST_TIMEOUT)
     }
 
     /// The first messages of a topic, in the order of each partition.

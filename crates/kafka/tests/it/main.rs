@@ -10,3 +10,5 @@ mod publishing;
 mod recording_handler;
 mod replay;
 mod schemas;
+#[cfg(feature = "tls")]
+mod secured;

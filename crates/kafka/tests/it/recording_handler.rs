@@ -162,7 +162,7 @@ impl Running {
     pub(crate) fn start(broker: &Broker, handler: &RecordingHandler) -> Self {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let config = ConsumerConfig {
-            brokers: broker.at.clone(),
+            brokers: broker.brokers.clone(),
             topics: broker.topics.clone(),
             group: format!("group of {}", broker.topics.name(Topic::ItemChanged)),
         };

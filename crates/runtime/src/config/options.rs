@@ -11,21 +11,45 @@ use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, T
 
 use super::value::{self, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
 use super::widget::{self, WidgetOptions, WidgetProvider, WidgetSecret};
-use super::{AdminToken, ConfigError, OtlpEndpoint, RelayUrls, Role, args};
+use super::{AdminToken, ConfigError, OtlpEndpoint, OtlpHeaders, RelayUrls, Role, args};
 use crate::http::{ForwardedHeader, Limits};
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
 #[command(after_help = "An option may also be given as the environment variable named beside it.")]
 pub(super) struct Options {
-    /// The store of all lines: `memory` (one process only), `redis://host:port`,
-    /// `redis+sentinel://host:port,…/service` or `redis+cluster://host:port,…`.
+    /// The store of all lines: `memory` (one process only), `redis://user:password@host:port`,
+    /// `redis+sentinel://host:port,…/service` or `redis+cluster://host:port,…`; with TLS `rediss://`,
+    /// `rediss+sentinel://` or `rediss+cluster://`.
     #[arg(long, value_name = "STORE", value_parser = value::store)]
     pub(super) store: Option<StoreConfig>,
+
+    /// A PEM file with the CAs that sign the certificates of Redis. Without it the CAs of the system count.
+    /// This and the following files are read again for every new connection.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) redis_ca: Option<PathBuf>,
+
+    /// A PEM file with the certificate that daegi shows to Redis, and its intermediates.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) redis_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) redis_key: Option<PathBuf>,
+
+    /// A file with the password of the user in the URL of the store, instead of a password in the URL.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) redis_password_file: Option<PathBuf>,
 
     /// The Kafka brokers: `host:port,…`, `off`, or `embedded` (one process only).
     #[arg(long, value_name = "KAFKA", default_value = "off", value_parser = value::kafka)]
     pub(super) kafka: KafkaConfig,
+
+    /// A file of librdkafka properties for all Kafka clients, `name=value` per line, such as
+    /// `security.protocol`, `ssl.ca.location` or `sasl.username`. Properties that daegi's guarantees depend
+    /// on are refused. A value `file:PATH` is read from a file.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) kafka_properties: Option<PathBuf>,
 
     /// The name of the topic `item.changed`.
     #[arg(long, value_name = "NAME", value_parser = TopicName::parse)]
@@ -297,9 +321,24 @@ pub(super) struct Options {
     pub(super) log_format: LogFormat,
 
     /// The base address of a collector that accepts OTLP over HTTP, such as
-    /// `http://localhost:4318`. Tracing is off without it.
+    /// `http://localhost:4318` or an `https://` address. Tracing is off without it.
     #[arg(long, value_name = "URL", value_parser = OtlpEndpoint::parse)]
     pub(super) otlp_endpoint: Option<OtlpEndpoint>,
+
+    /// Headers for the collector, as `name=value,name=value` with percent-encoded values, such as
+    /// `authorization=Bearer%20secret`. Prefer the variable or the file: other users of the machine can read
+    /// command lines.
+    #[arg(long, value_name = "HEADERS", value_parser = OtlpHeaders::parse)]
+    pub(super) otlp_headers: Option<OtlpHeaders>,
+
+    /// A file with such headers, which is read again for every request to the collector.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) otlp_headers_file: Option<PathBuf>,
+
+    /// A PEM file with the CAs that sign the certificate of the collector. Without it the CAs of the system
+    /// count.
+    #[arg(long, value_name = "FILE", value_parser = value::existing_file)]
+    pub(super) otlp_ca: Option<PathBuf>,
 
     /// The share of tickets that is traced, from 0 to 1. The same in the whole fleet, otherwise
     /// traces are incomplete.

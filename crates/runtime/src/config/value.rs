@@ -45,20 +45,22 @@ pub enum LogFormat {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages are the documentation")]
 pub enum InvalidValue {
-    #[error("must be memory, redis://, redis+sentinel:// or redis+cluster://")]
+    #[error(
+        "must be memory, redis://, redis+sentinel:// or redis+cluster://, or with TLS rediss://, rediss+sentinel:// or rediss+cluster://"
+    )]
     UnknownStore,
     #[error("{0}:// needs a host")]
     NoHost(&'static str),
-    #[error("redis+sentinel:// needs the service's name, as in host:port,host:port/name")]
-    NoService,
-    #[error("rediss:// is not supported yet, give a redis:// address")]
-    TlsUnsupported,
+    #[error("{0}:// needs the service's name, as in host:port,host:port/name")]
+    NoService(&'static str),
     #[error("must be embedded, off or host:port,…")]
     UnknownKafka,
-    #[error("must be the http:// address of a collector, such as http://localhost:4318")]
+    #[error(
+        "must be the http:// or https:// address of a collector, such as http://localhost:4318"
+    )]
     InvalidOtlpEndpoint,
-    #[error("https:// is not supported, give the http:// address of a collector nearby")]
-    OtlpTlsUnsupported,
+    #[error("must be name=value,name=value with percent-encoded values")]
+    InvalidOtlpHeaders,
     #[error("must be http:// or https:// addresses of drand relays, separated by commas")]
     InvalidRelay,
     #[error("must be text or json")]
@@ -131,16 +133,21 @@ impl fmt::Debug for StoreConfig {
     }
 }
 
+/// The schemes of Redis, with and without TLS.
+const REDIS_SCHEMES: [&str; 6] =
+    ["redis", "redis+cluster", "redis+sentinel", "rediss", "rediss+cluster", "rediss+sentinel"];
+
 pub(super) fn store(text: &str) -> Result<StoreConfig, InvalidValue> {
-    match text.split_once("://") {
-        None if text == "memory" => Ok(StoreConfig::Memory),
-        Some(("redis", rest)) => redis("redis", rest, text),
-        Some(("redis+cluster", rest)) => redis("redis+cluster", rest, text),
-        Some(("redis+sentinel", rest)) if has_service(rest) => redis("redis+sentinel", rest, text),
-        Some(("redis+sentinel", _)) => Err(InvalidValue::NoService),
-        Some(("rediss", _)) => Err(InvalidValue::TlsUnsupported),
-        _ => Err(InvalidValue::UnknownStore),
+    if text == "memory" {
+        return Ok(StoreConfig::Memory);
     }
+    let (given, rest) = text.split_once("://").ok_or(InvalidValue::UnknownStore)?;
+    let known = REDIS_SCHEMES.into_iter().find(|scheme| *scheme == given);
+    let scheme = known.ok_or(InvalidValue::UnknownStore)?;
+    if scheme.ends_with("sentinel") && !has_service(rest) {
+        return Err(InvalidValue::NoService(scheme));
+    }
+    redis(scheme, rest, text)
 }
 
 /// Checks the host only, to report typos early; the store parses the rest.
@@ -206,6 +213,18 @@ pub(super) fn validate_demo(
         }
         _ => Ok(demo),
     }
+}
+
+/// Rejects properties for the embedded broker, which offers no TLS: they would be ignored.
+pub(super) fn validate_kafka_properties(
+    properties: Option<PathBuf>,
+    kafka: &KafkaConfig,
+) -> Result<Option<PathBuf>, ConfigError> {
+    if properties.is_some() && *kafka == KafkaConfig::Embedded {
+        let reason = "is for --kafka host:port,…, and the embedded broker is used";
+        return Err(ConfigError::invalid("kafka-properties", reason));
+    }
+    Ok(properties)
 }
 
 pub(super) fn switch(text: &str) -> Result<bool, InvalidValue> {

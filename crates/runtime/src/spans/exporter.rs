@@ -1,11 +1,13 @@
 //! Exports spans to the collector in batches, one request at a time.
 
+use std::io;
 use std::time::Duration;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Request, Uri};
+use axum::http::Request;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -16,12 +18,16 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
 use prost::Message as _;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::span::attribute;
 use super::{SPANS, Span};
-use crate::config::OtlpEndpoint;
+use crate::config::OtlpCollector;
 use crate::outage::{Backoff, OutageLog};
 use crate::process::process_name;
 
@@ -38,10 +44,13 @@ const SHUTDOWN_EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum backoff after failed requests.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
+type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
 /// Exports queued spans.
 pub(super) struct SpanExporter {
-    http: Client<HttpConnector, Full<Bytes>>,
-    url: Uri,
+    /// `None` until the CAs could be read.
+    http: Option<HttpClient>,
+    collector: OtlpCollector,
     resource: Resource,
     spans: mpsc::Receiver<Span>,
     sent: Counter,
@@ -49,10 +58,14 @@ pub(super) struct SpanExporter {
 }
 
 impl SpanExporter {
-    pub(super) fn new(endpoint: &OtlpEndpoint, service: &str, spans: mpsc::Receiver<Span>) -> Self {
+    pub(super) fn new(
+        collector: OtlpCollector,
+        service: &str,
+        spans: mpsc::Receiver<Span>,
+    ) -> Self {
         Self {
-            http: Client::builder(TokioExecutor::new()).build_http(),
-            url: endpoint.traces().clone(),
+            http: None,
+            collector,
             resource: resource(service),
             spans,
             // Registered at the start, so that a query can distinguish 0 from absent.
@@ -88,6 +101,8 @@ impl SpanExporter {
             };
             self.lost.increment(spans);
             outage.failed(&reason);
+            // The next request reads the CAs again, which may have been corrected.
+            self.http = None;
             if stop.is_cancelled() {
                 return self.drop_remaining();
             }
@@ -111,13 +126,22 @@ impl SpanExporter {
         true
     }
 
-    async fn send(&self, batch: Vec<Span>, stop: &CancellationToken) -> Result<(), String> {
-        let request = Request::post(&self.url)
-            .header(CONTENT_TYPE, "application/x-protobuf")
-            .body(Full::from(self.message(batch).encode_to_vec()))
+    async fn send(&mut self, batch: Vec<Span>, stop: &CancellationToken) -> Result<(), String> {
+        let body = Full::from(self.message(batch).encode_to_vec());
+        let mut request = Request::post(self.collector.endpoint.traces())
+            .body(body)
             .map_err(|error| error.to_string())?;
+        *request.headers_mut() = self.collector.headers()?;
+        let content_type = HeaderValue::from_static("application/x-protobuf");
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
+        let http = match &self.http {
+            Some(http) => http,
+            None => {
+                self.http.insert(http_client(&self.collector).map_err(|error| error.to_string())?)
+            }
+        };
         let sending = async {
-            let response = self.http.request(request).await.map_err(|error| error.to_string())?;
+            let response = http.request(request).await.map_err(|error| cause_of(&error))?;
             let status = response.status();
             // Reads the body to its end, so that the connection can be reused.
             let _ = response.into_body().collect().await;
@@ -154,6 +178,35 @@ impl SpanExporter {
         while self.spans.try_recv().is_ok() {
             self.lost.increment(1);
         }
+    }
+}
+
+/// Creates the client of the collector. The CAs are read only for an encrypted connection.
+fn http_client(collector: &OtlpCollector) -> io::Result<HttpClient> {
+    let builder = HttpsConnectorBuilder::new();
+    let builder = if collector.endpoint.is_encrypted() && collector.ca.is_none() {
+        builder.with_provider_and_native_roots(ring::default_provider())?
+    } else {
+        let mut roots = RootCertStore::empty();
+        if let Some(path) = &collector.ca {
+            for certificate in CertificateDer::pem_file_iter(path).map_err(io::Error::other)? {
+                roots.add(certificate.map_err(io::Error::other)?).map_err(io::Error::other)?;
+            }
+        }
+        let tls = ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?;
+        builder.with_tls_config(tls.with_root_certificates(roots).with_no_client_auth())
+    };
+    let connector = builder.https_or_http().enable_http1().build();
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+/// Returns the last error of a chain, which names the cause.
+fn cause_of(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => cause_of(source),
+        None => error.to_string(),
     }
 }
 

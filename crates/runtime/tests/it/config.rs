@@ -33,7 +33,7 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.log, "info");
     assert_eq!(config.log_format, LogFormat::Text);
-    assert_eq!(config.otlp_endpoint, None);
+    assert_eq!(config.otlp, None);
     assert_eq!(config.trace_ratio, "0.01".parse().unwrap());
     assert_eq!((config.seed_items, config.blocklist), (None, None));
     assert!(!config.demo);
@@ -142,11 +142,11 @@ fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
         (
             "store",
             "postgres://x",
-            "must be memory, redis://, redis+sentinel:// or redis+cluster://",
+            "must be memory, redis://, redis+sentinel:// or redis+cluster://, or with TLS rediss://, rediss+sentinel:// or rediss+cluster://",
         ),
         ("store", "redis://", "redis:// needs a host"),
         ("store", "redis://:6379", "redis:// needs a host"),
-        ("store", "rediss://a", "rediss:// is not supported yet, give a redis:// address"),
+        ("store", "rediss://", "rediss:// needs a host"),
         ("store", "redis+cluster://", "redis+cluster:// needs a host"),
         ("store", "redis+cluster://u:pw@a:1,:2", "redis+cluster:// needs a host"),
         (

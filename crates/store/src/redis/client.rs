@@ -6,12 +6,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `client/url.rs` | store URLs |
+//! | `client/url.rs`, `access.rs` | store URLs, and the files with certificates and password |
 //! | `client/endpoint.rs`, `sentinel.rs`, `cluster.rs`, `slots.rs` | where servers are found |
 //! | `client/node.rs`, `circuit_breaker.rs`, `backoff.rs` | one server: calls, rejections, probes |
 //! | `client/call_error.rs` | the meaning of errors |
 //! | `client/server_check.rs` | the requirements for a server |
 
+pub(crate) mod access;
 pub(crate) mod backoff;
 pub(super) mod call_error;
 mod circuit_breaker;
@@ -52,19 +53,19 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) enum RedisClient {
     Single(Arc<RedisNode>),
-    Cluster(Cluster),
+    Cluster(Box<Cluster>),
 }
 
 impl RedisClient {
     pub(super) fn new(url: RedisUrl) -> Self {
         let single = |endpoint| Self::Single(Arc::new(RedisNode::new(endpoint)));
         match url {
-            RedisUrl::Standalone(url) => single(Endpoint::Standalone(url)),
+            RedisUrl::Standalone { url, files } => single(Endpoint::Standalone { url, files }),
             RedisUrl::Sentinel { sentinels, service, credentials } => {
                 single(Endpoint::Sentinel(Sentinels::new(sentinels, service, credentials)))
             }
             RedisUrl::Cluster { seeds, credentials } => {
-                Self::Cluster(Cluster::new(seeds, credentials))
+                Self::Cluster(Box::new(Cluster::new(seeds, credentials)))
             }
         }
     }

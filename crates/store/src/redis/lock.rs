@@ -62,6 +62,11 @@ impl RedisLock {
         let mut acquire = scripts().acquire_lock.invocation();
         acquire.key(keys::lease()).arg(val.as_slice()).arg(millis);
         let taken = self.0.run::<bool>(acquire).await.ok()?;
+        if taken {
+            // rslock connects with the certificates and the password of its creation. The next manager has
+            // current ones, and can release the lock.
+            self.0.discard_lock_connection().await;
+        }
         let (resource, validity_time) = (keys::lease().into(), usize::try_from(millis).ok()?);
         taken.then_some(Lock { resource, val, validity_time, lock_manager })
     }

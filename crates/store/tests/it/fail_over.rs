@@ -180,14 +180,16 @@ async fn move_partition(cluster: &mut RedisCluster, tag: &str) {
         .unwrap();
     let from = cluster.master_of(tag).await.unwrap();
     from.command::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &to]).await.unwrap();
-    let port = to_port.to_string();
+    let (port, login) = (to_port.to_string(), from.migrate_login());
     loop {
         let keys: Vec<String> =
             from.command(&["CLUSTER", "GETKEYSINSLOT", &slot, "4"]).await.unwrap();
         if keys.is_empty() {
             break;
         }
-        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "1000", "KEYS"];
+        let mut migrate = vec!["MIGRATE", "127.0.0.1", &port, "", "0", "1000"];
+        migrate.extend(login);
+        migrate.push("KEYS");
         migrate.extend(keys.iter().map(String::as_str));
         from.command::<redis::Value>(&migrate).await.unwrap();
     }

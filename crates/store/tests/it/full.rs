@@ -49,7 +49,7 @@ async fn fill(store: &RedisStore, id: &str) -> usize {
 /// A store whose server has no memory left, and how many users its line has.
 async fn full_store(server: &Redis) -> (RedisStore, usize) {
     let limits = StoreLimits { memory_high_percent: 100, ..StoreLimits::default() };
-    let store = RedisStore::open_with(&server.url(), PARTITIONS, SETTINGS, limits).await.unwrap();
+    let store = RedisStore::open_with(server.config(), PARTITIONS, SETTINGS, limits).await.unwrap();
     for id in ["concert", "other"] {
         store.put_item(&change(id, Policy::default()), START).await.unwrap();
     }
@@ -84,7 +84,7 @@ async fn a_full_redis_refuses_only_new_tickets() {
     // A process that starts now and leads.
     let store = {
         drop(store);
-        RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap()
+        RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap()
     };
     let lease = Lease::try_acquire(&store, TTL, START).await.unwrap().expect("the lock is free");
     assert!(Lease::try_acquire(&store, TTL, START).await.unwrap().is_none(), "the lock is taken");
@@ -179,7 +179,7 @@ async fn admissions_and_returns_continue_on_a_full_redis() {
 #[tokio::test]
 async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused() {
     let Some(server) = daegi_testkit::redis_or_skip().await else { return };
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let store = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     let concert = item("concert");
     store.join(&concert, &user_range(0, 2), &SETTINGS, START).await.unwrap();
@@ -218,7 +218,7 @@ async fn above_the_high_water_mark_users_in_line_are_served_and_new_ones_refused
 #[tokio::test]
 async fn memory_is_measured_with_at_most_two_commands_per_second() {
     let Some(server) = daegi_testkit::redis_or_skip().await else { return };
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let store = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     let started = std::time::Instant::now();
     let calls = |stats: &std::collections::HashMap<String, u64>| {
@@ -238,11 +238,11 @@ async fn memory_is_measured_with_at_most_two_commands_per_second() {
 async fn a_redis_that_evicts_keys_is_refused_unless_allowed() {
     let Some(server) = daegi_testkit::redis_or_skip().await else { return };
     server.command::<()>(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]).await.unwrap();
-    let error = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap_err();
+    let error = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(error.is_misconfigured(), "{error}");
     assert!(error.to_string().contains("maxmemory-policy volatile-lru"), "{error}");
     let limits = StoreLimits { allow_eviction: true, ..StoreLimits::default() };
-    RedisStore::open_with(&server.url(), PARTITIONS, SETTINGS, limits).await.unwrap();
+    RedisStore::open_with(server.config(), PARTITIONS, SETTINGS, limits).await.unwrap();
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn a_lease_that_cannot_be_renewed_is_lost() {
         return;
     };
     let store: SharedStore =
-        Arc::new(RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap());
+        Arc::new(RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap());
     let lease = Lease::try_acquire(&*store, Duration::from_millis(600), 0).await.unwrap().unwrap();
     let (lost, tasks) = (lease.lost(), TaskTracker::new());
     tasks.spawn(lease.hold(CancellationToken::new()));
@@ -100,7 +100,7 @@ pub(crate) const ALL_TOPOLOGIES: &[fn()] = &[
 #[tokio::test]
 async fn an_epoch_is_never_issued_twice_even_if_the_counter_is_lost() {
     let Some(server) = daegi_testkit::redis_or_skip().await else { return };
-    let open = || async { RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap() };
+    let open = || async { RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap() };
     let (leader, standby, stranger) = (open().await, open().await, open().await);
     for _ in 0..7 {
         leader.begin_term(0).await.unwrap();
@@ -132,8 +132,8 @@ async fn an_outage_shorter_than_the_lease_does_not_end_the_term() {
         return;
     };
     let proxy = FaultProxy::start(server.port()).await.unwrap();
-    let far = format!("redis://127.0.0.1:{}", proxy.port());
-    let store = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
+    let store =
+        RedisStore::open(server.config_at(proxy.port()), PARTITIONS, SETTINGS).await.unwrap();
     let ttl = Duration::from_secs(3);
     let lease = Lease::try_acquire(&store, ttl, 0).await.unwrap().unwrap();
     let (lost, stop, tasks) = (lease.lost(), CancellationToken::new(), TaskTracker::new());
@@ -155,9 +155,9 @@ async fn a_delayed_call_of_a_former_leader_changes_nothing() {
         return;
     };
     let proxy = FaultProxy::start(server.port()).await.unwrap();
-    let far = format!("redis://127.0.0.1:{}", proxy.port());
-    let former = RedisStore::open(&far, PARTITIONS, SETTINGS).await.unwrap();
-    let next = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let former = server.config_at(proxy.port());
+    let former = RedisStore::open(former, PARTITIONS, SETTINGS).await.unwrap();
+    let next = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     next.put_item(&change("concert", Policy::default()), START).await.unwrap();
     next.join(&item("concert"), &users(5), &SETTINGS, START).await.unwrap();
 

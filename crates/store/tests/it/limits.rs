@@ -78,8 +78,8 @@ async fn the_limit_of_the_whole_store_counts_all_lines() {
     let memory = MemoryStore::new(PARTITIONS, SETTINGS).with_max_waiting(4);
     let mut stores: Vec<SharedStore> = vec![std::sync::Arc::new(memory)];
     if let Some(server) = &server {
-        let url = server.url();
-        let redis = RedisStore::open_with(&url, PARTITIONS, SETTINGS, limits).await.unwrap();
+        let redis = server.config();
+        let redis = RedisStore::open_with(redis, PARTITIONS, SETTINGS, limits).await.unwrap();
         stores.push(std::sync::Arc::new(redis));
     }
     for store in stores {

@@ -21,5 +21,6 @@ mod recovery;
 mod rules;
 mod scripts;
 mod signals;
+mod secured;
 mod support;
 mod topologies;

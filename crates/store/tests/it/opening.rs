@@ -11,8 +11,8 @@ async fn another_number_of_partitions_is_refused() {
     let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
-    let error = RedisStore::open(&server.url(), 16, SETTINGS).await.unwrap_err();
+    RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
+    let error = RedisStore::open(server.config(), 16, SETTINGS).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "the store has 4 partitions, this process was started with 16; set --partitions 4"
@@ -25,7 +25,7 @@ async fn memory_usage_contains_the_limit_of_the_server() {
         return;
     };
     server.command::<()>(&["CONFIG", "SET", "maxmemory", "100mb"]).await.unwrap();
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let store = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     let memory = store.memory().await.unwrap().unwrap();
     assert_eq!(memory.limit, 100 * 1024 * 1024);
     assert!((1..memory.limit).contains(&memory.used), "{memory:?}");
@@ -36,7 +36,7 @@ async fn clock_skew_is_measured_against_the_server() {
     let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let store = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     let system = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         u64::try_from(since.as_millis()).unwrap()
@@ -71,14 +71,15 @@ async fn an_invalid_url_and_a_closed_port_are_different_errors() {
 #[tokio::test]
 async fn a_server_of_another_topology_is_refused_with_the_reason() {
     let Some(server) = daegi_testkit::redis_or_skip().await else { return };
-    let host = server.url().replace("redis://", "");
-    for (url, reason) in [
-        (format!("redis+cluster://{host}"), "no cluster"),
-        (format!("redis+sentinel://{host}/main"), "no sentinel knows the service main"),
+    for (topology, service, reason) in [
+        ("+cluster://", "", "no cluster"),
+        ("+sentinel://", "/main", "no sentinel knows the service main"),
     ] {
-        let error = RedisStore::open(&url, PARTITIONS, SETTINGS).await.unwrap_err();
-        assert!(error.is_misconfigured(), "{url}: {error}");
-        assert!(error.to_string().contains(reason), "{url}: {error}");
+        let mut redis = server.config();
+        redis.url = redis.url.replace("://", topology) + service;
+        let error = RedisStore::open(&redis, PARTITIONS, SETTINGS).await.unwrap_err();
+        assert!(error.is_misconfigured(), "{topology}: {error}");
+        assert!(error.to_string().contains(reason), "{topology}: {error}");
     }
 }
 
@@ -87,10 +88,10 @@ async fn settings_are_written_on_the_first_start_only() {
     let Some(server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    let first = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let first = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     first.set_settings(Some(77), None).await.unwrap();
     let other = Settings { token_count_to_move: 5, tick_ms: 50 };
-    let second = RedisStore::open(&server.url(), PARTITIONS, other).await.unwrap();
+    let second = RedisStore::open(server.config(), PARTITIONS, other).await.unwrap();
     let expected = Settings { token_count_to_move: 77, tick_ms: 1000 };
     assert_eq!(second.settings().await.unwrap(), expected);
 }
@@ -100,7 +101,7 @@ async fn a_server_that_restarts_is_used_again() {
     let Some(mut server) = daegi_testkit::redis_or_skip().await else {
         return;
     };
-    let store = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let store = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
     server.stop();
     assert!(store.settings().await.unwrap_err().is_transient());
     server.start_again().await.unwrap();

@@ -21,7 +21,7 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A store with an item behind a proxy.
 async fn proxied_store() -> Option<(Redis, RedisProxy, SharedStore)> {
-    let redis = daegi_testkit::redis_or_skip().await?;
+    let redis = daegi_testkit::plain_redis_or_skip().await?;
     let proxy = RedisProxy::start(redis.port()).await.unwrap();
     let store = RedisStore::open(&proxy.url(), PARTITIONS, SETTINGS).await.unwrap();
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
@@ -163,7 +163,7 @@ async fn a_broken_connection_fails_at_most_one_call() {
 #[tokio::test]
 async fn a_paused_server_fails_fast_until_it_recovers() {
     let Some(redis) = daegi_testkit::redis_or_skip().await else { return };
-    let opened = RedisStore::open(&redis.url(), PARTITIONS, SETTINGS).await.unwrap();
+    let opened = RedisStore::open(redis.config(), PARTITIONS, SETTINGS).await.unwrap();
     let store: SharedStore = Arc::new(opened);
     store.put_item(&change("concert", Policy::default()), START).await.unwrap();
     redis.pause().unwrap();

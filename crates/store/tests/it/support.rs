@@ -7,8 +7,8 @@ use daegi_domain::{
     EndReason, ItemChange, ItemId, ItemName, Number, Policy, Settings, Ticket, UserId,
 };
 use daegi_store::{
-    CONTROL_LOG, Epoch, JoinOutcome, LiveState, MemoryStore, RedisStore, ReplayStore, SharedStore,
-    TicketState,
+    CONTROL_LOG, Epoch, JoinOutcome, LiveState, MemoryStore, RedisConfig, RedisStore, ReplayStore,
+    SharedStore, TicketState,
 };
 use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 
@@ -25,16 +25,16 @@ pub(crate) enum Topology {
 }
 
 thread_local! {
-    /// The URL of the only store of [`both`], while a suite runs again on another topology.
-    static OTHER_URL: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The only store of [`both`], while a suite runs again on another topology.
+    static OTHER_REDIS: RefCell<Option<RedisConfig>> = const { RefCell::new(None) };
 }
 
 impl Topology {
-    pub(crate) fn url(&self) -> String {
+    pub(crate) fn config(&self) -> RedisConfig {
         match self {
-            Self::One(redis) => redis.url(),
-            Self::Sentinel(redis) => redis.url(),
-            Self::Cluster(redis) => redis.url(),
+            Self::One(redis) => redis.config(),
+            Self::Sentinel(redis) => redis.config(),
+            Self::Cluster(redis) => redis.config(),
         }
     }
 
@@ -73,28 +73,28 @@ impl Topology {
     }
 
     pub(crate) async fn store(&self) -> SharedStore {
-        Arc::new(RedisStore::open(&self.url(), PARTITIONS, SETTINGS).await.unwrap())
+        Arc::new(RedisStore::open(self.config(), PARTITIONS, SETTINGS).await.unwrap())
     }
 }
 
-/// Runs a test again with the store at `url` as the only one of [`both`].
-pub(crate) fn run_again_at(url: &str, test: fn()) {
-    OTHER_URL.set(Some(url.to_owned()));
+/// Runs a test again with this store as the only one of [`both`].
+pub(crate) fn run_again_at(redis: RedisConfig, test: fn()) {
+    OTHER_REDIS.set(Some(redis));
     test();
-    OTHER_URL.set(None);
+    OTHER_REDIS.set(None);
 }
 
 /// Both stores with their names. The server stops when the second value is dropped.
 pub(crate) async fn both() -> (Vec<(&'static str, SharedStore)>, Option<Redis>) {
-    if let Some(url) = OTHER_URL.with_borrow(Clone::clone) {
-        let store = RedisStore::open(&url, PARTITIONS, SETTINGS).await.unwrap();
+    if let Some(redis) = OTHER_REDIS.with_borrow(Clone::clone) {
+        let store = RedisStore::open(redis, PARTITIONS, SETTINGS).await.unwrap();
         return (vec![("elsewhere", Arc::new(store))], None);
     }
     let memory: SharedStore = Arc::new(MemoryStore::new(PARTITIONS, SETTINGS));
     let mut stores = vec![("memory", memory)];
     let server = daegi_testkit::redis_or_skip().await;
     if let Some(server) = &server {
-        let redis = RedisStore::open(&server.url(), PARTITIONS, SETTINGS).await.unwrap();
+        let redis = RedisStore::open(server.config(), PARTITIONS, SETTINGS).await.unwrap();
         stores.push(("redis", Arc::new(redis)));
     }
     (stores, server)

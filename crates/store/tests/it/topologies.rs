@@ -18,7 +18,7 @@ fn every_suite(runtime: &Runtime, topology: &Topology) {
     ];
     for rule in suites.into_iter().flatten() {
         runtime.block_on(topology.flush());
-        run_again_at(&topology.url(), *rule);
+        run_again_at(topology.config(), *rule);
     }
     model::agrees_on_other_topology(runtime, topology);
 }
@@ -41,8 +41,8 @@ fn all_suites_pass_on_a_cluster() {
 }
 
 async fn a_single_cluster_node_is_refused(cluster: &RedisCluster) {
-    let node = cluster.url().replace("redis+cluster://", "redis://");
-    let node = node.split(',').next().unwrap();
+    let mut node = cluster.config();
+    node.url = node.url.replace("+cluster://", "://").split(',').next().unwrap().to_owned();
     let error = RedisStore::open(node, PARTITIONS, SETTINGS).await.unwrap_err();
     assert!(error.is_misconfigured(), "{error}");
     assert!(error.to_string().contains("give redis+cluster://"), "{error}");

@@ -12,6 +12,9 @@ use tokio::task::spawn_blocking;
 /// The prefix of the line that the script prints when the broker is ready.
 const READY: &str = "DAEGI_KAFKA=";
 
+/// The prefixes of the lines with secured listeners.
+const SECURED: [&str; 2] = ["DAEGI_KAFKA_SASL=", "DAEGI_KAFKA_MUTUAL="];
+
 /// The script's exit codes, as its `--help` lists them.
 const EXIT_TOOLS_MISSING: i32 = 69;
 const EXIT_PORT_TAKEN: i32 = 75;
@@ -33,7 +36,8 @@ pub(super) enum DataDir<'a> {
 /// The result of a start.
 #[derive(Debug)]
 pub(super) enum Launch {
-    Ready(BrokerScript),
+    /// With the addresses of the listeners with SASL and with client certificates, empty without them.
+    Ready(BrokerScript, [String; 2]),
     PortTaken,
 }
 
@@ -44,13 +48,18 @@ pub(super) struct ToolsMissing(String);
 impl BrokerScript {
     /// Starts the script and waits until it reports that the broker is ready. The script has its
     /// own timeout.
-    pub(super) async fn run(port: u16, data: DataDir<'_>) -> anyhow::Result<Launch> {
+    pub(super) async fn run(
+        port: u16,
+        data: DataDir<'_>,
+        secured: Option<&Path>,
+    ) -> anyhow::Result<Launch> {
         let mut stderr_file = tempfile::tempfile()?;
-        let child = spawn(port, data, stderr_file.try_clone()?).context("cannot run broker.sh")?;
+        let child = spawn(port, data, secured, stderr_file.try_clone()?);
+        let child = child.context("cannot run broker.sh")?;
         let mut script = Self(child);
         let stdout = script.0.stdout.take().context("broker.sh has no stdout")?;
-        if spawn_blocking(move || reads_ready_line(stdout)).await?? {
-            return Ok(Launch::Ready(script));
+        if let Some(secured) = spawn_blocking(move || read_ready_lines(stdout)).await?? {
+            return Ok(Launch::Ready(script, secured));
         }
         let code = script.0.wait()?.code();
         let message = from_start(&mut stderr_file)?;
@@ -90,11 +99,19 @@ impl fmt::Display for ToolsMissing {
 
 impl std::error::Error for ToolsMissing {}
 
-fn spawn(port: u16, data: DataDir<'_>, stderr_file: File) -> io::Result<Child> {
+fn spawn(
+    port: u16,
+    data: DataDir<'_>,
+    secured: Option<&Path>,
+    stderr_file: File,
+) -> io::Result<Child> {
     let mut command = Command::new(path());
     command.args(["--stdin", "--port", &port.to_string()]);
     if let DataDir::Persistent(dir) = data {
         command.args(["--keep", "--data"]).arg(dir);
+    }
+    if let Some(dir) = secured {
+        command.arg("--secured").arg(dir);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr_file).spawn()
 }
@@ -110,12 +127,20 @@ fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infra/kafka/broker.sh")
 }
 
-/// Reads until the ready line. Returns `false` if the script ended without it.
-fn reads_ready_line(stdout: ChildStdout) -> io::Result<bool> {
+/// Reads until the ready line, and returns the addresses of secured listeners. Returns `None` if the script
+/// ended without it.
+fn read_ready_lines(stdout: ChildStdout) -> io::Result<Option<[String; 2]>> {
+    let mut secured = [String::new(), String::new()];
     for line in BufReader::new(stdout).lines() {
-        if line?.starts_with(READY) {
-            return Ok(true);
+        let line = line?;
+        if line.starts_with(READY) {
+            return Ok(Some(secured));
+        }
+        for (prefix, address) in SECURED.into_iter().zip(&mut secured) {
+            if let Some(found) = line.strip_prefix(prefix) {
+                found.clone_into(address);
+            }
         }
     }
-    Ok(false)
+    Ok(None)
 }

@@ -1,8 +1,10 @@
 //! Three masters, each with a replica and a third of the slots.
 
 use anyhow::Context;
+use daegi_store::RedisConfig;
 use futures_util::future::try_join_all;
 
+use super::access::Access;
 use super::kind::Kind;
 use super::{CLUSTER_READY_TIMEOUT, Redis, restart_stopped, started_or_skip};
 use crate::eventually::eventually;
@@ -32,7 +34,9 @@ impl RedisCluster {
     /// If `redis-server` is missing or something does not start.
     pub async fn start() -> anyhow::Result<Self> {
         let ports: Vec<u16> = (0..2 * MASTERS).map(|_| free_port()).collect();
-        let nodes = try_join_all(ports.iter().map(|bus| Redis::launched(node(*bus)))).await?;
+        let access = Access::chosen()?;
+        let nodes = ports.iter().map(|bus| Redis::launched(node(*bus), &access));
+        let nodes = try_join_all(nodes).await?;
         let cluster = Self { nodes };
         cluster.assign_slots().await?;
         cluster.meet_nodes(&ports).await?;
@@ -43,8 +47,15 @@ impl RedisCluster {
     /// Returns the address for daegi: two nodes are enough to find the others.
     #[must_use]
     pub fn url(&self) -> String {
-        let [first, second, ..] = &self.nodes[..] else { return String::new() };
-        format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", first.port(), second.port())
+        self.config().url
+    }
+
+    /// Returns the address for daegi with its files.
+    #[must_use]
+    pub fn config(&self) -> RedisConfig {
+        let (first, second) = (&self.nodes[0], &self.nodes[1]);
+        let hosts = format!("127.0.0.1:{},127.0.0.1:{}", first.port(), second.port());
+        first.access.config("+cluster", &hosts)
     }
 
     /// Returns the current master of a key, as the other nodes see it.

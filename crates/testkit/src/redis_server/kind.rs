@@ -29,7 +29,11 @@ impl Kind {
         Self::Server(options.iter().map(|option| (*option).to_owned()).collect())
     }
 
-    pub(super) fn configure(&self, command: &mut Command, port: u16, dir: &Path) -> io::Result<()> {
+    pub(super) fn is_sentinel(&self) -> bool {
+        matches!(self, Self::Sentinel(_))
+    }
+
+    pub(super) fn configure(&self, command: &mut Command, dir: &Path) -> io::Result<()> {
         match self {
             Self::Server(options) => {
                 command.args(["--save", "", "--daemonize", "no"]).args(options);
@@ -42,7 +46,7 @@ impl Kind {
                 command.arg(file).arg("--sentinel");
             }
         }
-        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"]).arg(dir);
+        command.args(["--bind", "127.0.0.1", "--dir"]).arg(dir);
         Ok(())
     }
 }

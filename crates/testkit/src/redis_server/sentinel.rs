@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
+use daegi_store::RedisConfig;
 
+use super::access::Access;
 use super::kind::Kind;
 use super::{CLUSTER_READY_TIMEOUT, Redis, restart_stopped, started_or_skip};
 use crate::eventually::eventually;
@@ -32,19 +34,21 @@ impl RedisSentinel {
     /// # Errors
     /// If `redis-server` is missing or something does not start.
     pub async fn start() -> anyhow::Result<Self> {
-        let master = Redis::launched(Kind::durable()).await?;
+        let access = Access::chosen()?;
+        let master = Redis::launched(Kind::durable(), &access).await?;
         let follow = ["--replicaof", &format!("127.0.0.1 {}", master.port())];
         let options = ["--appendonly", "yes", "--appendfsync", "no"];
-        let replica = Redis::launched(Kind::with(&[options.as_slice(), &follow].concat())).await?;
+        let replica = Kind::with(&[options.as_slice(), &follow].concat());
+        let replica = Redis::launched(replica, &access).await?;
         eventually(CLUSTER_READY_TIMEOUT, "the replica follows", || async {
             let info: String = replica.command(&["INFO", "replication"]).await.unwrap_or_default();
             info.contains("master_link_status:up")
         })
         .await;
-        let text = settings(master.port());
+        let text = settings(master.port()) + &access.sentinel_settings(SERVICE);
         let mut sentinels = Vec::new();
         for _ in 0..3 {
-            sentinels.push(Redis::launched(Kind::Sentinel(text.clone())).await?);
+            sentinels.push(Redis::launched(Kind::Sentinel(text.clone()), &access).await?);
         }
         let started = Self { servers: vec![master, replica], sentinels };
         started.wait_until_ready().await;
@@ -54,9 +58,15 @@ impl RedisSentinel {
     /// Returns the address for daegi.
     #[must_use]
     pub fn url(&self) -> String {
+        self.config().url
+    }
+
+    /// Returns the address for daegi with its files.
+    #[must_use]
+    pub fn config(&self) -> RedisConfig {
         let hosts: Vec<_> =
             self.sentinels.iter().map(|s| format!("127.0.0.1:{}", s.port())).collect();
-        format!("redis+sentinel://{}/{SERVICE}", hosts.join(","))
+        self.servers[0].access.config("+sentinel", &format!("{}/{SERVICE}", hosts.join(",")))
     }
 
     /// Returns the current master.

@@ -67,7 +67,7 @@ impl ConsumerHarness {
             health: Health::new(&self.shutdown).component("consumer"),
         };
         let config = ConsumerConfig {
-            brokers: self.broker.bootstrap_servers().to_owned(),
+            brokers: self.broker.bootstrap_servers().into(),
             topics: Topics::default(),
             group: group.to_owned(),
         };

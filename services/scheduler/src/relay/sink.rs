@@ -9,7 +9,7 @@ use daegi_domain::{
     TicketKeys, TokenActivated, TokenClosed, Topics,
 };
 use daegi_kafka::record::{EPOCH, SEQUENCE, TRACEPARENT};
-use daegi_kafka::{PendingDelivery, PublishSession, Publisher, Record, Result};
+use daegi_kafka::{Brokers, PendingDelivery, PublishSession, Publisher, Record, Result};
 use daegi_runtime::{Config, Tracer};
 use daegi_store::OutboxBatch;
 
@@ -79,9 +79,10 @@ struct KafkaSession<'a> {
 /// Returns the sink of a configuration.
 ///
 /// # Errors
-/// If librdkafka rejects the broker addresses.
+/// If librdkafka rejects the broker addresses or properties.
 pub fn from_config(config: &Config) -> Result<SharedSink> {
     let Some(brokers) = config.kafka.brokers() else { return Ok(Arc::new(DiscardSink)) };
+    let brokers = Brokers::from(brokers).with_properties(config.kafka_properties.as_deref());
     let publisher = Publisher::new(brokers)?;
     KafkaSink::shared(publisher, config.topics.clone(), config.secrets.ticket_keys.clone())
 }

@@ -64,18 +64,18 @@ impl ChaosFleet {
         kafka: Kafka,
         logs: &Path,
     ) -> anyhow::Result<Self> {
-        let fleet = Fleet::with_store(&redis.url())
+        let fleet = Fleet::with_store(redis.config())
             .with_kafka(&kafka.bootstrap(), &Topics::default())
             .with_logs(logs)
             .env("DAEGI_LEASE_MS", &LEASE.to_string())
             .env("DAEGI_RECOVERY_HOLD_MS", "3000")
             .env("DAEGI_OUTBOX_MAX", OUTBOX_MAX)
             .env("DAEGI_TICK_MS", "500");
-        let port = redis.single().map(Redis::port);
+        let single = redis.single();
         let fleet = Self {
-            schedulers: nodes(&fleet, "scheduler", SIZE.schedulers, port).await?,
-            apis: nodes(&fleet, "api", SIZE.apis, port).await?,
-            consumers: nodes(&fleet, "consumer", SIZE.consumers, port).await?,
+            schedulers: nodes(&fleet, "scheduler", SIZE.schedulers, single).await?,
+            apis: nodes(&fleet, "api", SIZE.apis, single).await?,
+            consumers: nodes(&fleet, "consumer", SIZE.consumers, single).await?,
             redis: Mutex::new(redis),
             kafka: Mutex::new(kafka),
             opening_ahead: Mutex::new(()),
@@ -228,16 +228,16 @@ async fn nodes(
     fleet: &Fleet,
     role: &str,
     count: usize,
-    redis: Option<u16>,
+    redis: Option<&Redis>,
 ) -> anyhow::Result<Vec<FleetNode>> {
     let mut nodes = Vec::new();
     for number in 1..=count {
         let proxy = match redis {
-            Some(port) => Some(FaultProxy::start(port).await?),
+            Some(redis) => Some(FaultProxy::start(redis.port()).await?),
             None => None,
         };
-        let store = proxy.iter().map(|proxy| format!("redis://127.0.0.1:{}", proxy.port()));
-        let store: Vec<_> = store.collect();
+        let store = redis.zip(proxy.as_ref());
+        let store = store.map(|(redis, proxy)| redis.config_at(proxy.port()).url);
         let settings: Vec<_> = store.iter().map(|store| ("DAEGI_STORE", store.as_str())).collect();
         let member = fleet.start_with(&format!("daegi-{role}"), &settings);
         let (public, internal) = (member.public.clone(), member.internal.clone());

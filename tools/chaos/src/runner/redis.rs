@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
+use daegi_store::RedisConfig;
 use daegi_testkit::{Redis, RedisCluster, RedisSentinel};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
@@ -50,12 +51,13 @@ impl RedisUnderTest {
         })
     }
 
-    /// The store URL.
-    pub(super) fn url(&self) -> String {
+    /// The address for daegi; with `DAEGI_TEST_REDIS=tls` over TLS. There the proxies recognize no admission, so that the fault of a
+    /// delayed admission has no effect.
+    pub(super) fn config(&self) -> RedisConfig {
         match self {
-            Self::One(redis) => redis.url(),
-            Self::Sentinel(redis) => redis.url(),
-            Self::Cluster(redis) => redis.url(),
+            Self::One(redis) => redis.config(),
+            Self::Sentinel(redis) => redis.config(),
+            Self::Cluster(redis) => redis.config(),
         }
     }
 

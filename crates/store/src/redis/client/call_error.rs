@@ -1,6 +1,12 @@
 //! Classification of the Redis library's errors.
 
+use std::error::Error as _;
+use std::io;
+use std::sync::Arc;
+
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use rustls::{AlertDescription, CertificateError, Error as TlsError};
 
 use crate::{Epoch, Error};
 
@@ -22,6 +28,8 @@ pub(super) enum ErrorClass {
     Reply,
     /// The server works and refuses this command for now; other commands may succeed.
     TemporarilyRefused,
+    /// The server works, and its ACL forbids this command or key to the user.
+    Forbidden,
     /// The server reports that it cannot serve.
     NodeUnavailable,
     /// The connection is broken.
@@ -33,8 +41,9 @@ pub(super) enum ErrorClass {
 const REFUSED_CODES: [&str; 4] = ["OOM", "MISCONF", "NOREPLICAS", "TRYAGAIN"];
 
 /// Codes of a server that cannot serve: it loads its data, became a replica, lost its master or its
-/// cluster, or is blocked by a script.
-const UNAVAILABLE_CODES: [&str; 5] = ["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY"];
+/// cluster, is blocked by a script, or does not know who is connected.
+const UNAVAILABLE_CODES: [&str; 6] =
+    ["LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "NOAUTH"];
 
 pub(super) fn classify(error: &RedisError) -> ErrorClass {
     match error.kind() {
@@ -42,6 +51,8 @@ pub(super) fn classify(error: &RedisError) -> ErrorClass {
             let code = error_code(error);
             if REFUSED_CODES.contains(&code) {
                 ErrorClass::TemporarilyRefused
+            } else if code == "NOPERM" || is_forbidden_in_script(error) {
+                ErrorClass::Forbidden
             } else if UNAVAILABLE_CODES.contains(&code) || is_max_clients(error) {
                 ErrorClass::NodeUnavailable
             } else {
@@ -69,12 +80,77 @@ fn is_max_clients(error: &RedisError) -> bool {
     error.detail().is_some_and(|detail| detail.contains("max number of clients"))
 }
 
+/// Redis replies with another code if the ACL forbids a command inside a script.
+fn is_forbidden_in_script(error: &RedisError) -> bool {
+    // The texts of Redis 7.2 and newer, and of earlier ones.
+    let texts = ["ACL failure in script", "The user executing the script can't"];
+    error.detail().is_some_and(|detail| texts.iter().any(|text| detail.contains(text)))
+}
+
+/// Returns the text of an error. If a certificate, a login or an ACL is the cause, it says what to correct.
+pub(super) fn describe(error: &RedisError) -> String {
+    if let Some(reason) = tls_error(error).map(describe_tls) {
+        return reason;
+    }
+    let login = "correct the user in the URL and the password (--redis-password-file), or the ACL";
+    if error.kind() == ErrorKind::AuthenticationFailed {
+        return format!("redis rejects the user or the password; {login}");
+    }
+    match (error.code(), classify(error)) {
+        (Some("NOAUTH"), _) => format!("redis requires a user or a password; {login}"),
+        (_, ErrorClass::Forbidden) => {
+            format!("the ACL of redis forbids a command, see infra/redis/daegi.acl: {error}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn describe_tls(error: &TlsError) -> String {
+    use CertificateError::{
+        Expired, ExpiredContext, NotValidForName, NotValidForNameContext, UnknownIssuer,
+    };
+    let cause = match error {
+        TlsError::InvalidCertificate(UnknownIssuer) => {
+            "the server's certificate is from an unknown CA; correct --redis-ca or the certificate"
+        }
+        TlsError::InvalidCertificate(Expired | ExpiredContext { .. }) => {
+            "the server's certificate has expired; renew it"
+        }
+        TlsError::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+            "the server's certificate is for another host; issue it for the host that daegi connects to"
+        }
+        TlsError::AlertReceived(AlertDescription::CertificateExpired) => {
+            "redis rejects the client certificate because it has expired; renew it (--redis-cert)"
+        }
+        TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
+            "redis requires a client certificate; set --redis-cert and --redis-key"
+        }
+        TlsError::AlertReceived(_) => {
+            "redis rejects the client certificate; correct --redis-cert and --redis-key"
+        }
+        _ => "no TLS connection",
+    };
+    format!("{cause} ({error})")
+}
+
+/// Returns the error of the TLS library, which the Redis library wraps twice.
+fn tls_error(error: &RedisError) -> Option<&TlsError> {
+    let source = error.source()?;
+    let shared = source.downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>();
+    let inner = shared.map_or(source, |shared| &**shared);
+    inner.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref()
+}
+
 pub(super) fn is_unknown_script(error: &CallError) -> bool {
     let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
     matches!(error, CallError::Reply(error) if error.kind() == unknown)
 }
 
 impl CallError {
+    pub(super) fn is_reply(&self) -> bool {
+        matches!(self, Self::Reply(_))
+    }
+
     pub(super) fn unavailable(
         server: impl std::fmt::Display,
         reason: impl std::fmt::Display,
@@ -105,19 +181,15 @@ impl From<CallError> for Error {
 
 /// Converts an error reply into an error of this crate.
 pub(super) fn into_store_error(error: &RedisError) -> Error {
-    let text = || error.to_string();
+    let text = || describe(error);
     match error.kind() {
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Error::corrupt(text()),
-        ErrorKind::InvalidClientConfig | ErrorKind::AuthenticationFailed => {
-            Error::InvalidUrl(text().into())
-        }
-        ErrorKind::Server(ServerErrorKind::NoPerm) => Error::InvalidUrl(text().into()),
+        ErrorKind::InvalidClientConfig => Error::InvalidUrl(text().into()),
         ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => {
             Error::InvalidUrl("the server is part of a cluster, give redis+cluster://".into())
         }
         _ => match error.code() {
             Some("STALE") => Error::StaleEpoch(0),
-            Some("NOAUTH" | "WRONGPASS") => Error::InvalidUrl(text().into()),
             Some("ERR" | "WRONGTYPE" | "CROSSSLOT") if classify(error) == ErrorClass::Reply => {
                 Error::corrupt(text())
             }
@@ -171,6 +243,16 @@ mod tests {
                 "TRYAGAIN Multiple keys request during rehashing of slot",
                 ErrorClass::TemporarilyRefused,
             ),
+            ("NOAUTH Authentication required.", ErrorClass::NodeUnavailable),
+            (
+                "NOPERM User daegi has no permissions to run the 'xadd' command",
+                ErrorClass::Forbidden,
+            ),
+            ("ERR ACL failure in script: User daegi has no permissions", ErrorClass::Forbidden),
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                ErrorClass::Forbidden,
+            ),
             ("MOVED 3999 127.0.0.1:6381", ErrorClass::Reply),
             ("NOSCRIPT No matching script.", ErrorClass::Reply),
             ("STALE another leader", ErrorClass::Reply),
@@ -184,14 +266,13 @@ mod tests {
     #[test]
     fn transient_errors_are_distinguished_from_permanent_ones() {
         let transient =
-            ["LOADING x", "READONLY x", "OOM x", "TRYAGAIN x", "NOREPLICAS x", "BUSY x"];
+            ["LOADING x", "READONLY x", "OOM x", "TRYAGAIN x", "BUSY x", "NOAUTH x", "NOPERM x"];
         for line in transient {
             assert!(into_store_error(&error_reply(line)).is_transient(), "{line}");
         }
         assert!(matches!(into_store_error(&error_reply("WRONGTYPE x")), Error::Corrupt(_)));
         assert!(matches!(into_store_error(&error_reply("ERR unknown command")), Error::Corrupt(_)));
         assert!(matches!(into_store_error(&error_reply("STALE x")), Error::StaleEpoch(_)));
-        assert!(into_store_error(&error_reply("NOAUTH x")).is_misconfigured());
         assert!(
             into_store_error(&error_reply("MOVED 1 a:1")).to_string().contains("redis+cluster://")
         );

@@ -8,7 +8,8 @@ use ::redis::{AsyncConnectionConfig, Client, RedisError, Value, cmd};
 use rslock::LockManager;
 use tokio::time::Instant;
 
-use super::call_error::{CallError, ErrorClass, classify, into_store_error};
+use super::access::RedisFiles;
+use super::call_error::{CallError, ErrorClass, classify, describe, into_store_error};
 use super::node::NodeConnection;
 use super::sentinel::Sentinels;
 use super::url::{Credentials, NodeAddr};
@@ -18,7 +19,7 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) enum Endpoint {
     /// The master at this URL, as the Redis library reads it.
-    Standalone(String),
+    Standalone { url: String, files: RedisFiles },
     /// The master that the sentinels report.
     Sentinel(Sentinels),
     /// A node of a cluster. It redirects calls for slots that it does not serve.
@@ -28,26 +29,23 @@ pub(super) enum Endpoint {
 impl Endpoint {
     /// Connects and checks that the server replies and accepts writes.
     pub(super) async fn connect(&self, deadline: Instant) -> Result<NodeConnection, CallError> {
-        match self {
-            Self::Standalone(url) => self.handshake(url, true, deadline).await,
+        let client = match self {
+            Self::Standalone { url, files } => files.client(url).await?,
             Self::Sentinel(sentinels) => {
                 let node = sentinels.master(deadline).await?;
-                self.handshake(&sentinels.credentials().url_of(&node), true, deadline).await
+                sentinels.credentials().client(&node).await?
             }
-            Self::ClusterNode { node, credentials } => {
-                self.handshake(&credentials.url_of(node), false, deadline).await
-            }
-        }
+            Self::ClusterNode { node, credentials } => credentials.client(node).await?,
+        };
+        self.handshake(client, !matches!(self, Self::ClusterNode { .. }), deadline).await
     }
 
     async fn handshake(
         &self,
-        url: &str,
+        client: Client,
         must_be_master: bool,
         deadline: Instant,
     ) -> Result<NodeConnection, CallError> {
-        let client =
-            Client::open(url).map_err(|error| CallError::Config(into_store_error(&error)))?;
         let mut connection =
             connection(&client, deadline).await.map_err(|error| self.refused(&error))?;
         let pong: Result<Value, _> = cmd("PING").query_async(&mut connection).await;
@@ -74,11 +72,12 @@ impl Endpoint {
         }
     }
 
-    /// Treats a wrong password as a configuration error; for every other error a retry can help.
+    /// Only an invalid URL is a configuration error. A retry can help after every other error, also after a
+    /// refused certificate or password, because those may be corrected in their files or on the server.
     fn refused(&self, error: &RedisError) -> CallError {
         match into_store_error(error) {
             invalid @ Error::InvalidUrl(_) => CallError::Config(invalid),
-            _ => CallError::unavailable(self, error),
+            _ => CallError::unavailable(self, describe(error)),
         }
     }
 }
@@ -113,7 +112,7 @@ fn host(url: &str) -> &str {
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Standalone(url) => f.write_str(host(url)),
+            Self::Standalone { url, .. } => f.write_str(host(url)),
             Self::Sentinel(sentinels) => sentinels.fmt(f),
             Self::ClusterNode { node, .. } => node.fmt(f),
         }
@@ -128,7 +127,8 @@ mod tests {
     fn only_the_host_is_shown() {
         for url in ["redis://u:secret@a:1/2?protocol=resp3", "redis://:secret@a:1", "redis://a:1/0"]
         {
-            assert_eq!(Endpoint::Standalone(url.into()).to_string(), "a:1", "{url}");
+            let endpoint = Endpoint::Standalone { url: url.into(), files: RedisFiles::default() };
+            assert_eq!(endpoint.to_string(), "a:1", "{url}");
         }
     }
 }

@@ -6,15 +6,16 @@
 //! server reports that it cannot serve, the breaker opens and calls fail immediately until a probe succeeds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use ::redis::aio::{ConnectionLike, MultiplexedConnection};
-use ::redis::{Cmd, RedisResult, Value};
+use ::redis::{Cmd, RedisError, RedisResult, Value};
 use rslock::LockManager;
 use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
-use super::call_error::{CallError, ErrorClass, classify};
+use super::call_error::{CallError, ErrorClass, classify, describe};
 use super::circuit_breaker::{CircuitBreaker, Permit};
 use super::endpoint::Endpoint;
 
@@ -26,7 +27,12 @@ pub(in crate::redis) struct RedisNode {
     current: RwLock<Option<Arc<NodeConnection>>>,
     /// Held while one call connects, so that other calls wait for that connection.
     connecting: tokio::sync::Mutex<()>,
+    /// When a forbidden command was logged last.
+    forbidden_logged_at: Mutex<Option<Instant>>,
 }
+
+/// Interval of log lines about commands that the ACL forbids: 60 s, because every call may be refused.
+const FORBIDDEN_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A connection to one server.
 pub(in crate::redis) struct NodeConnection {
@@ -47,7 +53,8 @@ pub(in crate::redis) enum CallMode {
 impl RedisNode {
     pub(super) fn new(endpoint: Endpoint) -> Self {
         let (breaker, current) = (CircuitBreaker::default(), RwLock::default());
-        Self { endpoint, breaker, current, connecting: tokio::sync::Mutex::default() }
+        let connecting = tokio::sync::Mutex::default();
+        Self { endpoint, breaker, current, connecting, forbidden_logged_at: Mutex::default() }
     }
 
     /// Returns whether calls are rejected because the server did not reply.
@@ -87,11 +94,19 @@ impl RedisNode {
                 self.succeeded(permit, &connection);
                 Err(CallError::unavailable(self, error))
             }
+            // The breaker stays closed, because the ACL may permit all other commands.
+            ErrorClass::Forbidden => {
+                self.succeeded(permit, &connection);
+                self.log_forbidden(&error);
+                Err(CallError::unavailable(self, describe(&error)))
+            }
             ErrorClass::NodeUnavailable => {
                 self.discard(&connection);
-                Err(self.failed(permit, CallError::unavailable(self, error)))
+                Err(self.failed(permit, CallError::unavailable(self, describe(&error))))
             }
-            ErrorClass::ConnectionLost => Err(self.connection_lost(permit, &connection, error)),
+            ErrorClass::ConnectionLost => {
+                Err(self.connection_lost(permit, &connection, describe(&error)))
+            }
         }
     }
 
@@ -186,6 +201,15 @@ impl RedisNode {
             error
         } else {
             self.failed(permit, error)
+        }
+    }
+
+    fn log_forbidden(&self, error: &RedisError) {
+        let (now, logged_at) = (Instant::now(), &self.forbidden_logged_at);
+        let mut logged_at = logged_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if logged_at.is_none_or(|at| now >= at + FORBIDDEN_LOG_INTERVAL) {
+            *logged_at = Some(now);
+            warn!(redis.server = %self, error = describe(error), "redis call forbidden");
         }
     }
 

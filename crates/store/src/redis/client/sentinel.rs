@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use ::redis::{Client, ErrorKind, RedisError, cmd};
+use ::redis::{ErrorKind, RedisError, cmd};
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout_at};
 
-use super::call_error::{CallError, ErrorClass, classify};
+use super::call_error::{CallError, ErrorClass, classify, describe};
 use super::endpoint::connection;
 use super::url::{Credentials, NodeAddr};
 use crate::Error;
@@ -45,37 +45,36 @@ impl Sentinels {
     pub(super) async fn master(&self, deadline: Instant) -> Result<NodeAddr, CallError> {
         let deadline = deadline.min(Instant::now() + TOPOLOGY_TIMEOUT);
         let replies = join_all(self.nodes.iter().map(|node| self.query(node, deadline))).await;
-        let (reports, errors): (Vec<_>, Vec<_>) =
-            replies.into_iter().flatten().partition(Result::is_ok);
+        let (reports, errors): (Vec<_>, Vec<_>) = replies.into_iter().partition(Result::is_ok);
         if let Some(report) = reports.into_iter().flatten().max_by_key(|report| report.epoch) {
             return Ok(report.master);
         }
-        match errors.into_iter().find_map(Result::err) {
-            Some(error) => {
-                let reason = format!("no sentinel knows the service {}: {error}", self.service);
-                Err(CallError::Config(Error::InvalidUrl(reason.into())))
-            }
-            None => Err(CallError::unavailable(self, "no sentinel replies")),
+        let errors: Vec<_> = errors.into_iter().filter_map(Result::err).collect();
+        if let Some(CallError::Reply(error)) = errors.iter().find(|error| error.is_reply()) {
+            let reason = format!("no sentinel knows the service {}: {error}", self.service);
+            return Err(CallError::Config(Error::InvalidUrl(reason.into())));
         }
+        let first = errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        Err(CallError::unavailable(self, format!("no sentinel replies{first}")))
     }
 
-    /// Returns the report of one sentinel, or its error; `None` if it does not reply.
-    async fn query(
-        &self,
-        node: &NodeAddr,
-        deadline: Instant,
-    ) -> Option<Result<MasterReport, RedisError>> {
+    /// Returns the report of one sentinel.
+    async fn query(&self, node: &NodeAddr, deadline: Instant) -> Result<MasterReport, CallError> {
         let credentials = self.credentials.without_database();
         let mut reply = self.query_as(node, &credentials, deadline).await?;
         // Sentinels have the password of the servers or none: retry without credentials.
         let refused = |error: &RedisError| error.kind() == ErrorKind::AuthenticationFailed;
-        if credentials.has_user_info() && reply.as_ref().is_err_and(refused) {
-            reply = self.query_as(node, &Credentials::default(), deadline).await?;
+        if credentials.has_login() && reply.as_ref().is_err_and(refused) {
+            let without_login = self.query_as(node, &credentials.without_login(), deadline).await?;
+            // A sentinel with passwords refuses both; the first error names the cause.
+            reply = if without_login.is_ok() { without_login } else { reply };
         }
         match reply {
-            Ok(fields) => master_report(&fields).map(Ok),
-            Err(error) if classify(&error) == ErrorClass::Reply => Some(Err(error)),
-            Err(_) => None,
+            Ok(fields) => {
+                master_report(&fields).ok_or_else(|| CallError::unavailable(node, "no address"))
+            }
+            Err(error) if classify(&error) == ErrorClass::Reply => Err(CallError::Reply(error)),
+            Err(error) => Err(CallError::unavailable(node, describe(&error))),
         }
     }
 
@@ -84,14 +83,15 @@ impl Sentinels {
         node: &NodeAddr,
         credentials: &Credentials,
         deadline: Instant,
-    ) -> Option<Result<HashMap<String, String>, RedisError>> {
+    ) -> Result<Result<HashMap<String, String>, RedisError>, CallError> {
+        let client = credentials.client(node).await?;
         let query = async {
-            let client = Client::open(credentials.url_of(node))?;
             let mut connection = connection(&client, deadline).await?;
             let mut master = cmd("SENTINEL");
             master.arg("MASTER").arg(&self.service).query_async(&mut connection).await
         };
-        timeout_at(deadline, query).await.ok()
+        let reply = timeout_at(deadline, query).await;
+        reply.map_err(|_| CallError::unavailable(node, "no reply in time"))
     }
 }
 

@@ -98,7 +98,7 @@ impl<'a> ModelHarness<'a> {
             replica: None,
             has_settings_copy: (false, false),
             memory: MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES),
-            redis: RedisStore::open(&topology.url(), PARTITIONS, SETTINGS)
+            redis: RedisStore::open(topology.config(), PARTITIONS, SETTINGS)
                 .await
                 .unwrap()
                 .with_leave_limit(LEAVES),
@@ -323,7 +323,7 @@ impl<'a> ModelHarness<'a> {
         self.replica = None;
         self.has_settings_copy.0 = false;
         self.memory = MemoryStore::new(PARTITIONS, SETTINGS).with_leave_limit(LEAVES);
-        self.redis = RedisStore::open(&self.topology.url(), PARTITIONS, SETTINGS)
+        self.redis = RedisStore::open(self.topology.config(), PARTITIONS, SETTINGS)
             .await
             .unwrap()
             .with_leave_limit(LEAVES);
