@@ -2,7 +2,7 @@
 
 use daegi_domain::{
     EndReason, Eta, Item, ItemId, ItemName, LaneName, LineState, Millis, Order, Phase, Status,
-    UserId, rfc3339,
+    StockChance, StockOutlook, UserId, rfc3339,
 };
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
@@ -28,8 +28,8 @@ pub(crate) struct Ticket {
     pub(crate) waiting_count: u64,
     /// Whether the line moves, and if not, the reason.
     pub(crate) line_state: LineState,
-    /// The estimated wait; null while it is unknown, while the line does not move, and unless the
-    /// ticket waits.
+    /// The estimated wait; null while it is unknown, while the line does not move, while the stock will
+    /// probably not be enough, and unless the ticket waits.
     pub(crate) eta_seconds: Option<Eta>,
     /// When to poll again; 0 unless the ticket waits.
     pub(crate) poll_after_ms: u64,
@@ -54,6 +54,27 @@ pub(crate) struct Ticket {
     /// The name of the lane in which the user waits; null in the standard lane. Position, waiting count and
     /// estimate are those of the lane.
     pub(crate) lane: Option<LaneName>,
+    /// How much is left and how many are ahead; null unless the ticket waits in a line that moves and whose
+    /// stock limits the entries.
+    pub(crate) stock_ahead: Option<StockAhead>,
+}
+
+/// How much is left for a waiting ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StockAhead {
+    /// How much of the stock no admitted user holds.
+    pub(crate) left: u64,
+    /// How many tickets are served before this one.
+    pub(crate) ahead: u64,
+    /// Whether it will be enough.
+    pub(crate) chance: StockChance,
+}
+
+impl From<StockOutlook> for StockAhead {
+    fn from(StockOutlook { left, ahead, chance }: StockOutlook) -> Self {
+        Self { left, ahead, chance }
+    }
 }
 
 impl Ticket {
@@ -83,6 +104,7 @@ impl Ticket {
         value(&mut json, b",\"drawing\":", &self.drawing)?;
         value(&mut json, b",\"cohortRank\":", &self.cohort_rank)?;
         value(&mut json, b",\"lane\":", &self.lane)?;
+        value(&mut json, b",\"stockAhead\":", &self.stock_ahead)?;
         json.push(b'}');
         Ok(json)
     }
@@ -393,7 +415,7 @@ fn waiting_example() -> Value {
         "position": 1314,
         "waitingCount": 4200,
         "lineState": "OPEN",
-        "etaSeconds": { "p50": 134, "p90": 170 },
+        "etaSeconds": { "p10": 118, "p50": 134, "p90": 170 },
         "pollAfterMs": 4621,
         "pass": null,
         "passExpiresAt": null,
@@ -404,6 +426,7 @@ fn waiting_example() -> Value {
         "drawing": false,
         "cohortRank": null,
         "lane": null,
+        "stockAhead": { "left": 1500, "ahead": 1313, "chance": "ENOUGH" },
     })
 }
 
@@ -414,6 +437,7 @@ fn entry_example() -> Value {
         ("status", json!("ENTERABLE")),
         ("position", json!(0)),
         ("etaSeconds", Value::Null),
+        ("stockAhead", Value::Null),
         ("pollAfterMs", json!(0)),
         ("pass", json!("eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJraW0ifQ.c2lnbmF0dXJl")),
         ("passExpiresAt", json!("2026-11-20T20:05:00.000Z")),
@@ -438,7 +462,7 @@ mod tests {
             position: Some(u64::MAX),
             waiting_count: 0,
             line_state: LineState::Open,
-            eta_seconds: Some(Eta { p50: 7, p90: 19 }),
+            eta_seconds: Some(Eta { p10: 5, p50: 7, p90: 19 }),
             poll_after_ms: 4_621,
             pass: None,
             pass_expires_at: None,
@@ -449,6 +473,7 @@ mod tests {
             drawing: true,
             cohort_rank: Some(17),
             lane: Some(LaneName::parse("members").unwrap()),
+            stock_ahead: Some(StockAhead { left: 412, ahead: 379, chance: StockChance::Enough }),
         }
     }
 

@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use daegi_domain::entry_flow::EntryCounts;
 use daegi_domain::line_rules::{self, Occupancy};
 use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
-    CohortRange, Departed, EndReason, Item, Lane, LogPosition, Millis, Number, Rank, Rate,
-    Reclaimed, Settings, TicketEvent, UserId,
+    CohortRange, Departed, EndReason, EntryFlow, Item, Lane, LogPosition, Millis, Number, Rank,
+    Rate, Reclaimed, Settings, TicketEvent, UserId,
 };
 
 use super::entry_set::{Entry, EntrySet};
@@ -55,6 +56,9 @@ pub(super) struct Line {
     pub(super) liveness: Liveness,
     rate: BTreeMap<u64, u32>,
     pub(super) moves: Option<Moves>,
+    flow: Option<EntryFlow>,
+    /// How long the entries lasted in sum that ended before they expired, in milliseconds.
+    pub(super) spent: Millis,
 }
 
 /// The state of an item that its lanes share.
@@ -153,6 +157,8 @@ impl Line {
             liveness: Liveness::default(),
             rate: BTreeMap::new(),
             moves: None,
+            flow: None,
+            spent: 0,
         }
     }
 
@@ -462,6 +468,18 @@ impl Line {
         self.moves = Some(Moves::after(self.moves, tickets, now));
     }
 
+    /// Observes how entries come and go.
+    pub(super) fn observe_entries(&mut self, now: Millis) {
+        let counts = EntryCounts {
+            entered: self.entered.len(),
+            admitted: self.totals.admitted,
+            expired: self.totals.expired,
+            spent: self.spent,
+        };
+        let ttl = Millis::from(self.shared.item.policy.pass_ttl_seconds) * 1000;
+        self.flow = Some(EntryFlow::after(self.flow, counts, ttl, now));
+    }
+
     /// Removes all tickets of the line without events; entries stay.
     pub(super) fn restart(&mut self) {
         self.totals.ended += self.in_line();
@@ -555,8 +573,10 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             ended: self.totals.ended,
+            completed: self.totals.completed,
             rate: Rate::new(self.rate.iter().map(|(at, tickets)| (*at, *tickets)).collect())
                 .with_moves(self.moves),
+            flow: self.flow,
             departed,
             reclaimed,
             cursor: ChangeCursor { base: self.base.0, read },
