@@ -9,6 +9,7 @@ mod auth;
 mod beacon;
 mod counts;
 mod error;
+mod forecast;
 mod invitations;
 mod items;
 mod leader;
@@ -22,6 +23,7 @@ mod requests;
 mod routes;
 mod settings;
 mod sign_in;
+mod simulate;
 mod view;
 
 use std::sync::{Arc, LazyLock};
@@ -58,6 +60,8 @@ pub struct AdminState {
     monitor: Arc<LineMonitor>,
     overview_cache: overview_cache::OverviewCache,
     sign_ins: sign_in::SignIns,
+    /// Held while a simulation runs.
+    simulations: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
 }
 
@@ -87,6 +91,7 @@ impl AdminState {
             monitor,
             overview_cache,
             sign_ins,
+            simulations: Arc::default(),
             tasks,
         }
     }

@@ -4,6 +4,7 @@
 
 mod admin;
 mod beacon;
+mod forecast;
 mod harness;
 mod leader;
 mod openings;

@@ -16,6 +16,8 @@ fn body_of(path: &str, method: &str) -> Value {
         ("manually", _) | ("{itemId}", "put") => update,
         ("policy", _) => json!({"maxActive": 3}),
         ("invitations", _) => json!({"lane": "members", "expiresAt": "2023-12-01T20:00:00Z"}),
+        ("forecast", _) => json!({"tokensPerTick": 5}),
+        ("simulate", _) => json!({"arrivals": {"total": 5, "minutes": 1}, "stock": 3}),
         ("beacon", _) => json!({"round": ROUND, "signature": SIGNATURE}),
         _ => Value::Null,
     }
