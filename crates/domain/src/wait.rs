@@ -17,7 +17,7 @@ const TENTH: f64 = 1.2816;
 const QUOTA_MARGIN: f64 = 1.03;
 
 /// What the model of entries that end early leaves out, as a part of the wait.
-const MARGIN: f64 = 0.1;
+const MARGIN: f64 = 0.15;
 
 /// How far the number of entries that end without a purchase may be from what is expected, as a part of it.
 const UNSOLD_ERROR: f64 = 0.2;
@@ -91,10 +91,13 @@ struct Slots {
 struct Ends {
     /// How many of the entries of now expire.
     expiring: f64,
-    /// Entries that end early, per second.
+    /// Entries that end early now, per second.
     rate: f64,
-    /// How long the ends of one pass time take.
-    period: f64,
+    /// How many entries end early before the first ones of now expire, at most: then all slots have an entry that
+    /// expires.
+    before: f64,
+    /// Ends in one pass time.
+    total: f64,
 }
 
 /// How much is left for a waiting ticket.
@@ -301,18 +304,28 @@ impl Observed {
             false => ttl,
         };
         let mean = (1.0 - expire) * purchase + expire * ttl;
-        let in_one_ttl = count * ttl / mean;
-        let expiring = if expire == 1.0 { count } else { idle.min(in_one_ttl) };
-        Ends { expiring, rate: ((in_one_ttl - expiring) / ttl).max(0.0), period: ttl }
+        let total = count * ttl / mean;
+        let expiring = if expire == 1.0 { count } else { idle.min(total) };
+        let active = (entered - expiring).max(0.0);
+        let before = if expire > 0.0 { active * (1.0 - expire) / expire } else { total };
+        // Entries that will expire take more and more of the slots.
+        let (now, steady) = (active / purchase, (total - expiring).max(0.0) / ttl);
+        let rate = if deviations > 0.0 { steady.min(now) } else { (now + steady) / 2.0 };
+        Ends { expiring, rate, before, total }
     }
 }
 
 impl Slots {
     /// Returns the same slots if only a part of the ends leaves a slot behind: of all ends, and of early ones.
     fn unsold(self, unsold: f64, unsold_early: f64) -> Self {
-        let Ends { expiring, rate, period } = self.middle;
-        let rate = rate * unsold_early;
-        let ends = |part: f64| Ends { expiring: expiring * part, rate: rate * part, period };
+        let Ends { expiring, rate, before, total } = self.middle;
+        let total = expiring + (total - expiring) * unsold_early;
+        let ends = |part: f64| Ends {
+            expiring: expiring * part,
+            rate: rate * unsold_early * part,
+            before: before * unsold_early * part,
+            total: total * part,
+        };
         let (early, late) = (ends(1.0 + UNSOLD_ERROR), ends(1.0 - UNSOLD_ERROR));
         Self { kept: unsold, early, middle: ends(1.0), late, ..self }
     }
@@ -323,8 +336,8 @@ impl Slots {
             return Quantiles { early: 0.0, middle: 0.0, late: 0.0 };
         }
         // Only early ends are random: expiries are known.
-        let by_chance = self.middle.rate * self.ttl;
-        let chance = by_chance / (by_chance + self.middle.expiring).max(f64::MIN_POSITIVE);
+        let Ends { expiring, total, .. } = self.middle;
+        let chance = (1.0 - expiring / total.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let chance = if self.kept < 1.0 { 1.0 } else { chance };
         let deviation = TENTH * (needed * chance).sqrt();
         let waves = (needed / self.count).ceil();
@@ -339,33 +352,41 @@ impl Slots {
     /// Returns when the entry number `needed` from now on has ended: the entries of now end early or expire, those
     /// that follow them end early, and after the pass time the same begins again.
     fn time(&self, needed: f64, ends: &Ends) -> f64 {
-        let Ends { expiring, rate, period } = *ends;
         if needed <= 0.0 {
             return 0.0;
         }
-        let (mut needed, mut in_one_wave) = (needed, rate * self.ttl + expiring);
-        let mut waves = 0.0;
+        let (mut needed, mut part, mut waves) = (needed, 1.0, 0.0);
         if self.kept < 1.0 {
-            while needed > in_one_wave && waves < MAX_WAVES {
-                (needed, waves) = (needed - in_one_wave, waves + 1.0);
-                in_one_wave = (in_one_wave * self.kept).max(1.0);
+            while needed > ends.total * part && waves < MAX_WAVES {
+                (needed, waves) = (needed - ends.total * part, waves + 1.0);
+                part *= self.kept.max(0.01);
             }
         } else {
-            waves = ((needed / in_one_wave).ceil() - 1.0).max(0.0);
-            needed -= waves * in_one_wave;
+            waves = ((needed / ends.total).ceil() - 1.0).max(0.0);
+            needed -= waves * ends.total;
         }
-        let until_first = rate * self.first_expiry;
-        let until_last = rate * self.last_expiry + expiring;
-        let in_wave = if needed <= until_first {
-            needed / rate
-        } else if needed <= until_last {
-            let span = self.last_expiry - self.first_expiry;
-            let expiring = if span > 0.0 { expiring / span } else { f64::INFINITY };
-            self.first_expiry + (needed - until_first) / (rate + expiring)
-        } else {
-            self.last_expiry + (needed - until_last) / rate
+        waves * self.ttl + self.time_in_wave(needed / part, ends)
+    }
+
+    /// Returns the same for at most as many ends as there are in one pass time: first early ones, then those of
+    /// entries that expire and of their successors.
+    fn time_in_wave(&self, needed: f64, ends: &Ends) -> f64 {
+        let Self { first_expiry: first, last_expiry: last, ttl, .. } = *self;
+        let until_first = (ends.rate * first).min(ends.before).min(ends.total);
+        if needed <= until_first {
+            return needed / ends.rate;
+        }
+        let successors = (ends.total - ends.expiring).max(0.0) / ttl * (last - first);
+        let until_last = (until_first + ends.expiring + successors).min(ends.total);
+        let between = |from: (f64, f64), to: (f64, f64)| {
+            let (counted, all) = (needed - from.1, to.1 - from.1);
+            if all > 0.0 { from.0 + (to.0 - from.0) * counted / all } else { to.0 }
         };
-        waves * period + in_wave.min(self.ttl.max(self.last_expiry))
+        if needed <= until_last {
+            between((first, until_first), (last, until_last))
+        } else {
+            between((last, until_last), (ttl.max(last), ends.total))
+        }
     }
 }
 

@@ -11,8 +11,8 @@ use daegi_domain::{
     Policy, Settings, Ticket, TicketEvent, UserId, WaitModel, lane,
 };
 use daegi_store::{
-    AdmissionStore, ChangeCursor, Epoch, Expiry, ItemStore, JoinOutcome, LaneJoin,
-    LiveState, MemoryStore, OutboxStore, TicketState, TicketStore,
+    AdmissionStore, ChangeCursor, Epoch, Expiry, ItemStore, JoinOutcome, LaneJoin, LiveState,
+    MemoryStore, OutboxStore, TicketState, TicketStore,
 };
 use futures_util::FutureExt;
 
@@ -221,7 +221,8 @@ impl<'a> Run<'a> {
                 JoinOutcome::Ticket { number, .. } => {
                     self.visitors[*index].number = Some(number);
                     self.forecast.joined += 1;
-                    minute(&mut self.forecast.per_minute.joined, now, 1);
+                    let arrived = self.visitors[*index].arrives_at;
+                    minute(&mut self.forecast.per_minute.joined, arrived, 1);
                     if self.visitors[*index].stays {
                         self.present.push(*index);
                     }

@@ -53,6 +53,8 @@ pub(super) struct Line {
     /// Entries that their users gave back, and until when their passes are valid.
     pub(super) leftover: BTreeMap<Number, Millis>,
     ended: BTreeMap<Number, (EndReason, Millis)>,
+    /// The time of the oldest of these ends, so that most rounds need not look for old ones.
+    oldest_end: Option<Millis>,
     pub(super) liveness: Liveness,
     rate: BTreeMap<u64, u32>,
     pub(super) moves: Option<Moves>,
@@ -154,6 +156,7 @@ impl Line {
             reclaimed: Reclaimed::default(),
             leftover: BTreeMap::new(),
             ended: BTreeMap::new(),
+            oldest_end: None,
             liveness: Liveness::default(),
             rate: BTreeMap::new(),
             moves: None,
@@ -432,6 +435,7 @@ impl Line {
 
     pub(super) fn remember_end(&mut self, number: Number, reason: EndReason, at: Millis) {
         self.ended.insert(number, (reason, at));
+        self.oldest_end = Some(self.oldest_end.map_or(at, |oldest| oldest.min(at)));
     }
 
     /// Returns how a number ended, or `None` if the line stores no end of it.
@@ -441,11 +445,15 @@ impl Line {
 
     /// Removes at most `limit` ends past their retention, oldest first; returns how many.
     pub(super) fn prune_ended(&mut self, now: Millis, limit: usize) -> usize {
+        if self.oldest_end.is_none_or(|at| at + ENDED_RETENTION_MS > now) {
+            return 0;
+        }
         let old = self.ended.iter().filter(|(_, (_, at))| *at + ENDED_RETENTION_MS <= now);
         let old = oldest(old.map(|(number, (_, at))| (*at, *number)), limit);
         old.iter().for_each(|number| {
             self.ended.remove(number);
         });
+        self.oldest_end = self.ended.values().map(|(_, at)| *at).min();
         old.len()
     }
 
