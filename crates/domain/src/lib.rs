@@ -25,7 +25,8 @@
 //! | [`draw`] | the fair draw: permutation, Merkle tree, seed |
 //! | [`reclaimed`] | numbers a line lost and their holders reclaimed |
 //! | [`liveness`] | which numbers were seen when: time slices and pages |
-//! | [`rate`] | how fast a line moves: ETA and poll interval |
+//! | [`rate`] | how fast a line moved, and the poll interval |
+//! | [`entry_flow`], [`wait`] | how entries come and go; the ETA of a position, and whether the stock is enough |
 //! | [`event`] | published and consumed events |
 //! | [`topic`] | Kafka topics |
 //! | [`trace`] | trace and span ids of tickets |
@@ -37,6 +38,7 @@ pub mod challenge;
 pub mod control;
 mod departed;
 pub mod draw;
+pub mod entry_flow;
 pub mod event;
 pub mod handover;
 pub mod heartbeat;
@@ -60,6 +62,7 @@ pub mod ticket;
 pub mod token;
 pub mod topic;
 pub mod trace;
+pub mod wait;
 
 pub use access::{
     AccessError, AccessEvent, AccessEventKind, AccessKind, AccessList, AccessRecord, AccessRule,
@@ -70,6 +73,7 @@ pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
 pub use control::{ItemControl, LineControl, SealedReveal};
 pub use departed::Departed;
 pub use draw::{Cohort, DrawRecord};
+pub use entry_flow::EntryFlow;
 pub use event::inbound::{ItemChanged, OrderClosed, Outcome};
 pub use event::{
     ControlChanged, LineClosed, LineEvent, LineOpened, PublishedDraw, ReadControl, TicketEvent,
@@ -102,6 +106,7 @@ pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{DuplicateTopicName, Topic, TopicName, TopicNameError, Topics};
 pub use trace::{SampleRatio, SampleRatioError, SpanId, TicketStep, TraceContext, TraceId};
+pub use wait::{LaneFacts, StockChance, StockOutlook, WaitModel};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = u64;

@@ -1,4 +1,4 @@
-//! How fast a line moves, the ETA of a position, and the poll interval.
+//! How fast a line moved, and the poll interval. The ETA of a position is in [`crate::wait`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,21 +16,16 @@ const SHORTEST_MOVE_MS: Millis = 20;
 /// The displayed speed is the mean over this many full buckets.
 const RECENT_BUCKETS: u64 = 6;
 
-/// The estimated wait of a ticket.
+/// The estimated wait of a ticket. Pages show `p10` to `p90` as its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Eta {
+    /// 10th percentile, in seconds.
+    #[serde(default)]
+    pub p10: u64,
     /// Median, in seconds.
     pub p50: u64,
     /// 90th percentile, in seconds.
     pub p90: u64,
-}
-
-/// How fast a line moves at one time, in tickets per second. Computed once, it gives the ETA of every
-/// position.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SpeedEstimate {
-    median: f64,
-    slow: f64,
 }
 
 /// A line's movement since it began to move, from which the speed is computed before there are full
@@ -81,20 +76,10 @@ impl Rate {
         if recent.is_empty() { 0.0 } else { recent.iter().sum::<f64>() / recent.len() as f64 }
     }
 
-    /// Returns the median and the 10th percentile of the speeds of the last minutes, or `None` while the
-    /// speed is unknown.
-    pub fn estimate(&self, now: Millis) -> Option<SpeedEstimate> {
-        let mut speeds = self.speeds(now);
-        speeds.sort_unstable_by(f64::total_cmp);
-        let mean = speeds.iter().sum::<f64>() / speeds.len().max(1) as f64;
-        if mean <= 0.0 {
-            return None;
-        }
-        // A line slower than one ticket per bucket has mostly empty buckets. The mean is then the
-        // better estimate, and a third of it replaces the 10th percentile.
-        let at = |part: f64| speeds[((speeds.len() - 1) as f64 * part) as usize];
-        let (median, slow) = (at(0.5).max(mean / 2.0), at(0.1).max(mean / 3.0));
-        Some(SpeedEstimate { median, slow: slow.min(median) })
+    /// Returns tickets per second since the first movement that is kept, at most over 5 minutes.
+    pub fn mean_per_second(&self, now: Millis) -> f64 {
+        let speeds = self.speeds(now);
+        speeds.iter().sum::<f64>() / speeds.len().max(1) as f64
     }
 
     /// The speed of every full bucket from the first movement kept to now, oldest first. The bucket
@@ -168,14 +153,6 @@ impl Moves {
     }
 }
 
-impl SpeedEstimate {
-    /// Returns the ETA of a ticket with `ahead` tickets before it.
-    pub fn eta(self, ahead: u64) -> Eta {
-        let seconds = |speed: f64| (ahead as f64 / speed).ceil() as u64;
-        Eta { p50: seconds(self.median), p90: seconds(self.slow) }
-    }
-}
-
 /// Returns the poll interval before jitter: a tenth of the wait, within bounds, and at least twice per grace
 /// period if absent users lose their turn.
 pub fn poll_after_ms(eta: Option<Eta>, grace_seconds: u32) -> u64 {
@@ -192,37 +169,18 @@ mod tests {
         Rate::new((from..to).map(|bucket| (bucket, tickets)).collect())
     }
 
-    fn eta(rate: &Rate, now: Millis, ahead: u64) -> Option<Eta> {
-        rate.estimate(now).map(|speed| speed.eta(ahead))
-    }
-
     #[test]
-    fn the_eta_of_a_steady_line_is_exact() {
+    fn the_speed_of_a_steady_line_is_exact() {
         let rate = steady(50, 100, 120);
-        let now = 120 * BUCKET_MS + 10;
-        assert_eq!(eta(&rate, now, 100), Some(Eta { p50: 10, p90: 10 }));
-        assert!((rate.per_second(now) - 10.0).abs() < 1e-9);
+        assert!((rate.per_second(120 * BUCKET_MS + 10) - 10.0).abs() < 1e-9);
+        let first_seconds = steady(20, 100, 101);
+        assert!((first_seconds.per_second(100 * BUCKET_MS + 2000) - 10.0).abs() < 1e-9);
     }
 
     #[test]
-    fn an_unsteady_line_has_a_wider_range() {
-        let rate = Rate::new((100..120).map(|b| (b, if b % 4 == 0 { 10 } else { 50 })).collect());
-        let eta = eta(&rate, 120 * BUCKET_MS, 1000).unwrap();
-        assert_eq!(eta.p50, 100);
-        assert!(eta.p90 > 2 * eta.p50, "{eta:?}");
-    }
-
-    #[test]
-    fn a_line_without_recent_movement_has_no_eta() {
-        assert_eq!(Rate::default().estimate(1_000_000), None);
-        let long_ago = steady(50, 1, 2);
-        assert_eq!(long_ago.estimate(1_000 * BUCKET_MS), None);
-    }
-
-    #[test]
-    fn the_first_seconds_give_an_eta() {
-        let rate = steady(20, 100, 101);
-        assert_eq!(eta(&rate, 100 * BUCKET_MS + 2000, 100), Some(Eta { p50: 10, p90: 10 }));
+    fn a_line_without_recent_movement_has_no_speed() {
+        assert!(Rate::default().per_second(1_000_000).abs() < 1e-9);
+        assert!(steady(50, 1, 2).per_second(1_000 * BUCKET_MS).abs() < 1e-9);
     }
 
     /// A line that begins to move at `from` and moves `tickets` per tick until `now`.
@@ -273,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_poll_interval_is_a_tenth_of_the_wait() {
-        let eta = |p50| Some(Eta { p50, p90: p50 });
+        let eta = |p50| Some(Eta { p10: p50, p50, p90: p50 });
         assert_eq!(poll_after_ms(eta(100), 60), 10_000);
         assert_eq!(poll_after_ms(eta(1), 60), 1_000);
         assert_eq!(poll_after_ms(eta(100_000), 0), 30_000);

@@ -29,10 +29,22 @@ export type LineState =
 /** How the tickets of the lobby are ordered at the opening. */
 export type OpeningOrder = "arrival" | "draw";
 
-/** Estimated wait in seconds: half of the users wait less than `p50`. */
+/** Estimated wait in seconds: half of the users wait less than `p50`, one of ten less than `p10`. */
 export interface Eta {
+  /** Absent in responses of an older server. */
+  p10?: number;
   p50: number;
   p90: number;
+}
+
+/** How much is left for a waiting ticket, and whether it will be enough. */
+export interface StockAhead {
+  /** How much of the stock no admitted user holds. */
+  left: number;
+  /** How many tickets are served before this one. */
+  ahead: number;
+  /** `UNCERTAIN` and `UNLIKELY`: it depends on how many admitted users do not buy. */
+  chance: "ENOUGH" | "UNCERTAIN" | "UNLIKELY" | (string & {});
 }
 
 /** A ticket and its current state. */
@@ -62,6 +74,8 @@ export interface Ticket {
   /** The lane of the ticket; `null` in the standard lane. Position, count and estimate are those of the lane. */
   lane: string | null;
   etaSeconds: Eta | null;
+  /** `null` unless the ticket waits in a line that moves and whose stock limits the entries; absent in responses of an older server. */
+  stockAhead?: StockAhead | null;
   pollAfterMs: number;
   /** The pass, a JWT, once the ticket is admitted. */
   pass: string | null;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use daegi_domain::{
     EndReason, Eta, Item, ItemId, ItemName, LaneName, Language, LineState, Millis, Order, PageLink,
-    PageText, Phase, Status, UserId, rfc3339,
+    PageText, Phase, Status, StockChance, StockOutlook, UserId, rfc3339,
 };
 use daegi_runtime::http::build_hash;
 use schemars::JsonSchema;
@@ -30,8 +30,8 @@ pub(crate) struct Ticket {
     pub(crate) waiting_count: u64,
     /// Whether the line moves, and if not, the reason.
     pub(crate) line_state: LineState,
-    /// The estimated wait; null while it is unknown, while the line does not move, and unless the
-    /// ticket waits.
+    /// The estimated wait; null while it is unknown, while the line does not move, while the stock will
+    /// probably not be enough, and unless the ticket waits.
     pub(crate) eta_seconds: Option<Eta>,
     /// When to poll again; 0 unless the ticket waits.
     pub(crate) poll_after_ms: u64,
@@ -56,6 +56,27 @@ pub(crate) struct Ticket {
     /// The name of the lane in which the user waits; null in the standard lane. Position, waiting count and
     /// estimate are those of the lane.
     pub(crate) lane: Option<LaneName>,
+    /// How much is left and how many are ahead; null unless the ticket waits in a line that moves and whose
+    /// stock limits the entries.
+    pub(crate) stock_ahead: Option<StockAhead>,
+}
+
+/// How much is left for a waiting ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StockAhead {
+    /// How much of the stock no admitted user holds.
+    pub(crate) left: u64,
+    /// How many tickets are served before this one.
+    pub(crate) ahead: u64,
+    /// Whether it will be enough.
+    pub(crate) chance: StockChance,
+}
+
+impl From<StockOutlook> for StockAhead {
+    fn from(StockOutlook { left, ahead, chance }: StockOutlook) -> Self {
+        Self { left, ahead, chance }
+    }
 }
 
 impl Ticket {
@@ -85,6 +106,7 @@ impl Ticket {
         value(&mut json, b",\"drawing\":", &self.drawing)?;
         value(&mut json, b",\"cohortRank\":", &self.cohort_rank)?;
         value(&mut json, b",\"lane\":", &self.lane)?;
+        value(&mut json, b",\"stockAhead\":", &self.stock_ahead)?;
         json.push(b'}');
         Ok(json)
     }
@@ -508,7 +530,7 @@ fn waiting_example() -> Value {
         "position": 1314,
         "waitingCount": 4200,
         "lineState": "OPEN",
-        "etaSeconds": { "p50": 134, "p90": 170 },
+        "etaSeconds": { "p10": 118, "p50": 134, "p90": 170 },
         "pollAfterMs": 4621,
         "pass": null,
         "passExpiresAt": null,
@@ -519,6 +541,7 @@ fn waiting_example() -> Value {
         "drawing": false,
         "cohortRank": null,
         "lane": null,
+        "stockAhead": { "left": 1500, "ahead": 1313, "chance": "ENOUGH" },
     })
 }
 
@@ -529,6 +552,7 @@ fn entry_example() -> Value {
         ("status", json!("ENTERABLE")),
         ("position", json!(0)),
         ("etaSeconds", Value::Null),
+        ("stockAhead", Value::Null),
         ("pollAfterMs", json!(0)),
         ("pass", json!("eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJraW0ifQ.c2lnbmF0dXJl")),
         ("passExpiresAt", json!("2026-11-20T20:05:00.000Z")),
@@ -553,7 +577,7 @@ mod tests {
             position: Some(u64::MAX),
             waiting_count: 0,
             line_state: LineState::Open,
-            eta_seconds: Some(Eta { p50: 7, p90: 19 }),
+            eta_seconds: Some(Eta { p10: 5, p50: 7, p90: 19 }),
             poll_after_ms: 4_621,
             pass: None,
             pass_expires_at: None,
@@ -564,6 +588,7 @@ mod tests {
             drawing: true,
             cohort_rank: Some(17),
             lane: Some(LaneName::parse("members").unwrap()),
+            stock_ahead: Some(StockAhead { left: 412, ahead: 379, chance: StockChance::Enough }),
         }
     }
 

@@ -8,11 +8,13 @@
 //! |---|---|
 //! | [`banner`] | addresses and example commands, printed at the start |
 //! | [`initial_item`] | the item that is created in an empty store |
+//! | [`simulate`] | `daegi simulate`, which forecasts a sale |
 //! | [`verify`] | `daegi verify draw`, which checks the record of a draw |
 
 pub mod banner;
 mod error;
 pub mod initial_item;
+pub mod simulate;
 pub mod verify;
 
 use std::io::Write;

@@ -1,16 +1,17 @@
-//! `daegi`: every role in one process, and `daegi verify`.
+//! `daegi`: every role in one process, `daegi verify` and `daegi simulate`.
 
 use std::process::ExitCode;
 
-use daegi::{Listeners, verify};
+use daegi::{Listeners, simulate, verify};
 use daegi_runtime::{Config, Role, Shutdown, process};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_some_and(|command| command == verify::COMMAND) {
-        return verify::run(args);
+    match args.next() {
+        Some(command) if command == verify::COMMAND => verify::run(args),
+        Some(command) if command == simulate::COMMAND => simulate::run(args),
+        _ => process::run(Role::AllInOne, serve),
     }
-    process::run(Role::AllInOne, serve)
 }
 
 async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {

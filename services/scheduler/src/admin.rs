@@ -10,6 +10,7 @@ mod auth;
 mod beacon;
 mod counts;
 mod error;
+mod forecast;
 mod invitations;
 mod items;
 mod leader;
@@ -23,6 +24,7 @@ mod requests;
 mod routes;
 mod settings;
 mod sign_in;
+mod simulate;
 mod view;
 
 use std::sync::{Arc, LazyLock};
@@ -61,6 +63,8 @@ pub struct AdminState {
     monitor: Arc<LineMonitor>,
     overview_cache: overview_cache::OverviewCache,
     sign_ins: sign_in::SignIns,
+    /// Held while a simulation runs.
+    simulations: Arc<tokio::sync::Mutex<()>>,
     tasks: TaskTracker,
 }
 
@@ -90,6 +94,7 @@ impl AdminState {
             monitor,
             overview_cache,
             sign_ins,
+            simulations: Arc::default(),
             tasks,
         }
     }

@@ -47,6 +47,9 @@ pub const WAITING: &str = "daegi_scheduler_waiting_people";
 pub const ENTERED: &str = "daegi_scheduler_entered_people";
 /// Events in the outbox that are not published yet; 0 on standbys.
 pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
+/// Sampled tickets that left the line, by `result`: `within` the range that they were shown at the join, `earlier` or
+/// `later`; 0 on standbys.
+pub const ESTIMATES: &str = "daegi_scheduler_eta_within_range_total";
 /// Used memory in bytes of the fullest server of the store.
 pub const STORE_MEMORY: &str = "daegi_store_memory_used_bytes";
 /// Memory limit in bytes of that server; 0 if it has no limit.
@@ -62,7 +65,7 @@ pub const RELAY_PUBLISHED: &str = "daegi_relay_published_total";
 /// Sessions of a partition that failed because the broker did not confirm.
 pub const RELAY_FAILED: &str = "daegi_relay_failed_total";
 
-const COUNTERS: [(&str, &str); 13] = [
+const COUNTERS: [(&str, &str); 14] = [
     (ADMITTED, "Admitted tickets, by item"),
     (MISSED, "Tickets whose user was absent at their turn"),
     (EXPIRED, "Entries that expired unused"),
@@ -71,6 +74,7 @@ const COUNTERS: [(&str, &str); 13] = [
     (LINES_SKIPPED, "Lines that a tick skipped because their stored data is unreadable"),
     (OUTBOX_FULL, "Lines in which a tick admitted no ticket because the outbox was full"),
     (HAND_OVERS, "Ended terms of this replica, by reason: stopped, lost or refused"),
+    (ESTIMATES, "Sampled tickets by result: within the range shown at the join, earlier or later"),
     (STALE, "How often the store rejected the epoch of this replica"),
     (SIGN_INS_FAILED, "Admin calls without the admin token, by reason: wrong or missing"),
     (RELAY_DROPPED, "Events dropped because Kafka is off, by type"),

@@ -3,6 +3,7 @@
 //!
 //! The history is in the memory of this replica. After a restart it is empty and grows again.
 
+mod estimates;
 mod history;
 
 use std::collections::HashSet;
@@ -10,14 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::metrics::gauge;
-use daegi_domain::{Heartbeat, ItemId, Millis};
+use daegi_domain::{Eta, Heartbeat, ItemId, Lane, Millis};
 use daegi_runtime::Clock;
 use daegi_runtime::outage::OutageLog;
-use daegi_store::{Result, SharedStore};
+use daegi_store::{LineCounts, Result, SharedStore};
 use tokio::time::{Instant, interval};
 
 use crate::relay::RecentEvents;
 use crate::{Leadership, metrics};
+pub use estimates::EstimateTotals;
+use estimates::{Estimates, MAX_LINES};
 use history::History;
 pub use history::{SAMPLE_MS, Sample};
 
@@ -35,6 +38,7 @@ pub struct LineMonitor {
     leadership: Arc<Leadership>,
     recent: Arc<RecentEvents>,
     history: Mutex<History>,
+    estimates: Mutex<Estimates>,
 }
 
 impl LineMonitor {
@@ -46,7 +50,14 @@ impl LineMonitor {
         leadership: Arc<Leadership>,
         recent: Arc<RecentEvents>,
     ) -> Self {
-        Self { store, clock, leadership, recent, history: Mutex::default() }
+        Self {
+            store,
+            clock,
+            leadership,
+            recent,
+            history: Mutex::default(),
+            estimates: Mutex::default(),
+        }
     }
 
     /// Samples and sends heartbeats. Never returns.
@@ -92,6 +103,25 @@ impl LineMonitor {
         let lines: Vec<_> = sampled.into_iter().collect();
         let counts = self.store.counts(&lines).await?;
         self.history().add(&counts, now);
+        self.score_estimates(counts).await
+    }
+
+    /// Samples and scores estimates of the lines with the most waiting tickets.
+    async fn score_estimates(&self, mut counts: Vec<LineCounts>) -> Result<()> {
+        counts.sort_by_key(|line| std::cmp::Reverse(line.waiting + line.returning));
+        counts.truncate(MAX_LINES);
+        let lines: Vec<_> = counts.into_iter().map(|line| line.item).collect();
+        self.estimates().retain(&lines);
+        let settings = self.store.settings().await?;
+        let leads = self.leadership.status().term.is_some();
+        for line in &lines {
+            let cursor = self.estimates().cursor(line);
+            let snapshot = self.store.snapshot(line, Lane::STANDARD, cursor).await?;
+            let now = self.clock.now_ms();
+            if let Some(snapshot) = snapshot {
+                self.estimates().observe(&snapshot, &settings, now, leads);
+            }
+        }
         Ok(())
     }
 
@@ -135,6 +165,23 @@ impl LineMonitor {
         let elapsed = now.checked_sub(oldest.at).filter(|elapsed| *elapsed + 500 >= SAMPLE_MS)?;
         let admissions = admitted.saturating_sub(oldest.admitted.into());
         Some(admissions as f64 * 1000.0 / elapsed as f64)
+    }
+
+    /// Returns how many sampled tickets of a line were admitted within the range they were shown at the join, as far
+    /// as this replica sampled it.
+    #[must_use]
+    pub fn estimate_totals(&self, id: &ItemId) -> Option<EstimateTotals> {
+        self.estimates().totals(id)
+    }
+
+    /// Returns what a ticket that joined at the latest sample would see; `None` if that is unknown or old.
+    #[must_use]
+    pub fn newcomer_estimate(&self, id: &ItemId, now: Millis) -> Option<Eta> {
+        self.estimates().newcomer(id, now.saturating_sub(3 * SAMPLE_MS))
+    }
+
+    fn estimates(&self) -> std::sync::MutexGuard<'_, Estimates> {
+        self.estimates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn history(&self) -> std::sync::MutexGuard<'_, History> {

@@ -181,12 +181,45 @@ export interface LineDetail {
   etaSeconds: number | null;
   /** Absent in responses of a replica of an older release. */
   signals?: SignalCounts;
+  /** Sampled tickets by whether they were admitted within the range they were shown at the join. Absent in responses of a replica of an older release. */
+  estimates?: { within: number; earlier: number; later: number } | null;
   events: RecentEvent[];
   /** The lanes, the standard lane first; empty without lanes. Absent in responses of a replica of an older release. */
   lanes?: LaneFigures[];
 }
 
 export type LineHistory = Record<(typeof FIGURES)[number] | "at", number[]> & { replica: string };
+
+/** A sale to simulate. */
+export interface Sale {
+  arrivals: { total: number; minutes: number; shape: string };
+  stock: number;
+  policy: Partial<Policy>;
+  visitors: { noShowPercent: number; buyPercent: number; checkoutSeconds: number };
+}
+
+/** What a change would do to those who wait now. */
+export interface LineForecast {
+  waiting: number;
+  /** RFC 3339; null if no ticket is admitted. */
+  clearsAt: string | null;
+  withoutTurn: number;
+}
+
+/** What would happen in a sale. Times in seconds after the first arrival. */
+export interface Forecast {
+  admitted: number;
+  bought: number;
+  expired: number;
+  abandoned: number;
+  withoutTurn: number;
+  unsold: number;
+  soldOutSeconds: number | null;
+  clearedSeconds: number | null;
+  waits: { p10: number; p50: number; p90: number; p99: number; max: number } | null;
+  perMinute: Record<"joined" | "admitted" | "bought" | "waiting" | "entered", number[]>;
+  estimates: { looks: number; later: number };
+}
 
 export interface Change {
   at: string;
@@ -241,8 +274,8 @@ export class Api {
     return this.#call("GET", path, undefined, signal);
   }
 
-  async send<T = unknown>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown): Promise<T> {
-    return this.#call(method, path, body);
+  async send<T = unknown>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown, timeoutMs?: number): Promise<T> {
+    return this.#call(method, path, body, undefined, timeoutMs);
   }
 
   /** Returns a response that is not JSON. */
@@ -250,17 +283,17 @@ export class Api {
     return (await this.#request("GET", path)).text();
   }
 
-  async #call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-    const response = await this.#request(method, path, body, signal);
+  async #call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal, timeoutMs?: number): Promise<T> {
+    const response = await this.#request(method, path, body, signal, timeoutMs);
     return (response.status === 204 ? undefined : await response.json()) as T;
   }
 
-  async #request(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  async #request(method: string, path: string, body?: unknown, signal?: AbortSignal, timeoutMs = 5_000): Promise<Response> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
     if (this.operator) headers["x-operator"] = encodeURIComponent(this.operator);
     if (body !== undefined) headers["content-type"] = "application/json";
     // Distinguishes a hanging server from a slow one.
-    const timeout = AbortSignal.timeout(5_000);
+    const timeout = AbortSignal.timeout(timeoutMs);
     const response = await fetch(`${API_ROOT}${path}`, {
       method,
       headers,

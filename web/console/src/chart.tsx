@@ -90,7 +90,7 @@ function options(element: HTMLElement, series: Series[], span: { current: number
       y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
     },
     axes: [
-      { ...axis, space: 62, size: 26, incrs: [10, 30, 60, 120, 300, 600], values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
+      { ...axis, space: 62, size: 26, incrs: [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600], values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
       { ...axis, space: 34, size: 52, values: (_, splits) => splits.map((value) => (show(value) === "–" ? "" : show(value))) },
     ],
     series: [

@@ -1,6 +1,6 @@
 // Entry point of the console.
 
-import { render } from "preact";
+import { type JSX, render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { Access } from "./pages/access.js";
@@ -8,8 +8,17 @@ import { Audit } from "./pages/audit.js";
 import { Line } from "./pages/line.js";
 import { Lines } from "./pages/lines.js";
 import { SignIn } from "./pages/signin.js";
+import { WhatIf } from "./pages/what-if.js";
 import { forget, remember, restore } from "./session.js";
-import { language, t } from "./i18n.js";
+import { type Key, language, t } from "./i18n.js";
+import type { PageProps } from "./pages/page.js";
+
+/** The pages besides the lines, by their hash route. */
+const PAGES: Record<string, [Key, (props: PageProps) => JSX.Element]> = {
+  "#/what-if": ["whatIf", WhatIf],
+  "#/access": ["access", Access],
+  "#/audit": ["audit", Audit],
+};
 
 function App() {
   const [api, setApi] = useState<Api | null>(restore);
@@ -34,6 +43,7 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
   const route = useRoute();
   const watch = { api, denied: () => signOut(true) };
   const line = /^#\/line\/(.+)$/.exec(route)?.[1];
+  const Page = PAGES[route]?.[1] ?? Lines;
   const here = (is: boolean) => (is ? ({ "aria-current": "page" } as const) : {});
   return (
     <>
@@ -42,30 +52,21 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
           daegi <span>{t("console")}</span>
         </a>
         <nav>
-          <a href="#/" {...here(!line && route !== "#/audit" && route !== "#/access")}>
+          <a href="#/" {...here(!line && !(route in PAGES))}>
             {t("lines")}
           </a>
-          <a href="#/access" {...here(route === "#/access")}>
-            {t("access")}
-          </a>
-          <a href="#/audit" {...here(route === "#/audit")}>
-            {t("audit")}
-          </a>
+          {Object.entries(PAGES).map(([path, [label]]) => (
+            <a key={path} href={path} {...here(route === path)}>
+              {t(label)}
+            </a>
+          ))}
         </nav>
         {api.operator && <span class="operator">{api.operator}</span>}
         <button type="button" onClick={() => signOut(false)}>
           {t("signOut")}
         </button>
       </header>
-      {line ? (
-        <Line key={line} watch={watch} id={decodeURIComponent(line)} />
-      ) : route === "#/audit" ? (
-        <Audit watch={watch} />
-      ) : route === "#/access" ? (
-        <Access watch={watch} />
-      ) : (
-        <Lines watch={watch} />
-      )}
+      {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : <Page watch={watch} />}
     </>
   );
 }

@@ -19,14 +19,15 @@ export interface EtaWindow {
 
 /**
  * Returns the window of an estimate, rounded to what is known: to 5 minutes for a wait of half an hour or a wide range, to 15 for
- * hours. The range is as wide before the median as behind it, and it is rounded outwards, so that it holds at least as often as
- * the estimate.
+ * hours. It is rounded outwards, so that it holds at least as often as the estimate. Without the 10th percentile, from an older
+ * server, the range is as wide before the median as behind it.
  */
-export function etaWindow({ p50, p90 }: Eta, now: number): EtaWindow {
+export function etaWindow({ p10, p50, p90 }: Eta, now: number): EtaWindow {
   const spread = Math.max(0, p90 - p50);
+  const early = p10 ?? Math.max(0, p50 - spread);
   const minutes = p90 >= 10_800 || spread >= 3_600 ? 15 : p90 >= 1_800 || spread >= 600 ? 5 : 1;
   const unit = minutes * MINUTE_MS;
-  const from = Math.floor((now + Math.max(0, p50 - spread) * 1000) / unit) * unit;
+  const from = Math.floor((now + early * 1000) / unit) * unit;
   const until = Math.ceil((now + p90 * 1000) / unit) * unit;
   const at = Math.round((now + p50 * 1000) / unit) * unit;
   // The present minute at the earliest.

@@ -22,6 +22,8 @@ export interface Screen {
   text: string;
   /** The position, while the ticket waits. */
   place?: { position: number; ahead: number; behind: number; eta: string };
+  /** How much is left: a text with slots for the numbers. */
+  stock?: { text: string; left: number; ahead: number };
   /** The next event, before an opening with a set time. */
   next?: NextEvent;
   /** The number of people in the lobby, and the position by arrival; `null` if a draw decides it. */
@@ -58,7 +60,15 @@ function waiting(ticket: Ticket, messages: Messages, formatEta: FormatEta): Scre
   const eta = moves ? formatEta(etaSeconds) : messages.etaStill;
   const place = { position, ahead: position - 1, behind: Math.max(0, waitingCount - position), eta };
   const open = { headline: position === 1 ? messages.nextHead : messages.waitingHead, text: messages.waitingText };
-  return { kind: moves ? "waiting" : "still", ...(moves ? open : haltedText(lineState, messages)), place };
+  const stock = moves ? stockText(ticket, messages) : undefined;
+  return { kind: moves ? "waiting" : "still", ...(moves ? open : haltedText(lineState, messages)), place, ...(stock && { stock }) };
+}
+
+function stockText({ stockAhead }: Ticket, messages: Messages): Screen["stock"] {
+  if (!stockAhead) return undefined;
+  const { left, ahead, chance } = stockAhead;
+  const text = chance === "ENOUGH" ? messages.stockEnough : chance === "UNLIKELY" ? messages.stockUnlikely : messages.stockUncertain;
+  return { text, left, ahead };
 }
 
 function lobby({ position, waitingCount, opensAt, opensInMs, beaconRound, drawing }: Ticket, messages: Messages): Screen {

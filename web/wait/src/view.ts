@@ -3,7 +3,7 @@
 import type { LocalTexts, PageLink } from "../../../sdk/js/src/index.js";
 import type { Screen } from "./screen.js";
 import type { Verdict } from "./verdict.js";
-import { clock } from "./i18n.js";
+import { clock, format } from "./i18n.js";
 
 export function byId<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -49,6 +49,8 @@ export class View {
     if (screen.place) this.#place(screen.place, done);
     this.again.hidden = !screen.again;
     write(this.again, screen.again ?? "");
+    const { stock } = screen;
+    write(byId("stock"), stock ? format(stock.text, { left: this.number(stock.left), ahead: this.number(stock.ahead) }) : "");
     byId("opens").hidden = !screen.next;
     if (!screen.next) this.#row("opens-later", "");
     this.#row("lobby-position", screen.lobby?.position ? this.number(screen.lobby.position) : "");

@@ -17,6 +17,11 @@ test("an estimate is a time of day with a range", () => {
   assert.equal(shown(640, 1_280, "ko"), "around 20:40 (20:30 ~ 20:55)");
 });
 
+test("the range begins at the 10th percentile", () => {
+  const { from } = etaWindow({ p10: 180, p50: 640, p90: 1_280 }, NOW);
+  assert.equal(new Date(from).toISOString(), "2026-11-19T11:30:00.000Z");
+});
+
 test("what is near has no time, and what is unknown says so", () => {
   assert.equal(shown(10, 40), "Less than a minute");
   assert.equal(etaText(messages, null, NOW, "en"), "Not known yet");

@@ -35,6 +35,15 @@ test("a waiting user sees position and estimate", () => {
   assert.deepEqual(screen.place, { position: 4, ahead: 3, behind: 6, eta: "around 8:41 PM" });
 });
 
+test("what is left is shown with its chance while the line moves", () => {
+  const stock = (chance: string, lineState = "OPEN") => screenFor({ ...TICKET, lineState, stockAhead: { left: 412, ahead: 379, chance } }, messages, eta).stock;
+  assert.deepEqual(stock("ENOUGH"), { text: "{left} left, {ahead} people ahead of you.", left: 412, ahead: 379 });
+  assert.match(stock("UNLIKELY")?.text ?? "", /probably not be enough/);
+  assert.match(stock("A_CHANCE_OF_TOMORROW")?.text ?? "", /may not be enough/);
+  assert.equal(stock("ENOUGH", "PAUSED"), undefined);
+  assert.equal(screenFor(TICKET, messages, eta).stock, undefined);
+});
+
 test("a stopped line shows the reason and keeps the position", () => {
   for (const [lineState, headline] of [
     ["PAUSED", "The line is paused"],

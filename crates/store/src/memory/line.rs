@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use daegi_domain::entry_flow::EntryCounts;
 use daegi_domain::line_rules::{self, Occupancy};
 use daegi_domain::rate::{BUCKETS, Moves};
 use daegi_domain::{
-    CohortRange, Departed, EndReason, Item, Lane, LogPosition, Millis, Number, Rank, Rate,
-    Reclaimed, Settings, TicketEvent, UserId,
+    CohortRange, Departed, EndReason, EntryFlow, Item, Lane, LogPosition, Millis, Number, Rank,
+    Rate, Reclaimed, Settings, TicketEvent, UserId,
 };
 
 use super::entry_set::{Entry, EntrySet};
@@ -52,9 +53,14 @@ pub(super) struct Line {
     /// Entries that their users gave back, and until when their passes are valid.
     pub(super) leftover: BTreeMap<Number, Millis>,
     ended: BTreeMap<Number, (EndReason, Millis)>,
+    /// The time of the oldest of these ends, so that most rounds need not look for old ones.
+    oldest_end: Option<Millis>,
     pub(super) liveness: Liveness,
     rate: BTreeMap<u64, u32>,
     pub(super) moves: Option<Moves>,
+    flow: Option<EntryFlow>,
+    /// How long the entries lasted in sum that ended before they expired, in milliseconds.
+    pub(super) spent: Millis,
 }
 
 /// The state of an item that its lanes share.
@@ -150,9 +156,12 @@ impl Line {
             reclaimed: Reclaimed::default(),
             leftover: BTreeMap::new(),
             ended: BTreeMap::new(),
+            oldest_end: None,
             liveness: Liveness::default(),
             rate: BTreeMap::new(),
             moves: None,
+            flow: None,
+            spent: 0,
         }
     }
 
@@ -426,6 +435,7 @@ impl Line {
 
     pub(super) fn remember_end(&mut self, number: Number, reason: EndReason, at: Millis) {
         self.ended.insert(number, (reason, at));
+        self.oldest_end = Some(self.oldest_end.map_or(at, |oldest| oldest.min(at)));
     }
 
     /// Returns how a number ended, or `None` if the line stores no end of it.
@@ -435,11 +445,15 @@ impl Line {
 
     /// Removes at most `limit` ends past their retention, oldest first; returns how many.
     pub(super) fn prune_ended(&mut self, now: Millis, limit: usize) -> usize {
+        if self.oldest_end.is_none_or(|at| at + ENDED_RETENTION_MS > now) {
+            return 0;
+        }
         let old = self.ended.iter().filter(|(_, (_, at))| *at + ENDED_RETENTION_MS <= now);
         let old = oldest(old.map(|(number, (_, at))| (*at, *number)), limit);
         old.iter().for_each(|number| {
             self.ended.remove(number);
         });
+        self.oldest_end = self.ended.values().map(|(_, at)| *at).min();
         old.len()
     }
 
@@ -460,6 +474,18 @@ impl Line {
             self.rate.retain(|at, _| *at + BUCKETS >= bucket);
         }
         self.moves = Some(Moves::after(self.moves, tickets, now));
+    }
+
+    /// Observes how entries come and go.
+    pub(super) fn observe_entries(&mut self, now: Millis) {
+        let counts = EntryCounts {
+            entered: self.entered.len(),
+            admitted: self.totals.admitted,
+            expired: self.totals.expired,
+            spent: self.spent,
+        };
+        let ttl = Millis::from(self.shared.item.policy.pass_ttl_seconds) * 1000;
+        self.flow = Some(EntryFlow::after(self.flow, counts, ttl, now));
     }
 
     /// Removes all tickets of the line without events; entries stay.
@@ -555,8 +581,10 @@ impl Line {
             returning: self.returning.len(),
             entered: self.entered.len(),
             ended: self.totals.ended,
+            completed: self.totals.completed,
             rate: Rate::new(self.rate.iter().map(|(at, tickets)| (*at, *tickets)).collect())
                 .with_moves(self.moves),
+            flow: self.flow,
             departed,
             reclaimed,
             cursor: ChangeCursor { base: self.base.0, read },

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use ::redis::{Cmd, ToRedisArgs, cmd};
+use daegi_domain::entry_flow::MAX_ENDS;
 use daegi_domain::lane::share::STRIDE;
 use daegi_domain::liveness::{PAGE_NUMBERS, SLICE_MS};
 use daegi_domain::rate::{BUCKET_MS, BUCKETS};
@@ -18,7 +19,7 @@ use super::keys::{LANE_KEYS, LINE_KEYS};
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 21] {
+fn constants() -> [(&'static str, u64); 22] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
@@ -42,6 +43,7 @@ fn constants() -> [(&'static str, u64); 21] {
         ("DEFAULT_ABSENCE_LIMIT_MS", u64::from(default_absence_seconds) * 1000),
         ("RATE_BUCKET_MS", BUCKET_MS),
         ("RATE_BUCKETS", BUCKETS),
+        ("ENTRY_FLOW_ENDS", MAX_ENDS),
     ]
 }
 
@@ -139,7 +141,7 @@ registry! {
     admit [fence item opening tickets liveness outbox admission lanes] line
         (epoch, quota: int, max_admissions: int, now: int, max_users: int, first_slice: int, min_interval: int,
          seed, rank_from: int, ranked..);
-    expire [generation fence item opening opening_ahead tickets outbox recovery] line
+    expire [generation fence item opening opening_ahead tickets outbox recovery entry_flow] line
         (epoch, now: int, max_users: int, id, recovery_hold: int);
     sweep [fence item opening tickets liveness outbox admission] line
         (epoch, now: int, cursor, max_users: int, first_slice: int);

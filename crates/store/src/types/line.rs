@@ -1,5 +1,7 @@
 use daegi_domain::draw::Cohort;
-use daegi_domain::{EndReason, Item, ItemId, Lane, Number, Rank, Rate};
+use daegi_domain::{
+    EndReason, EntryFlow, Item, ItemId, Lane, LaneFacts, Number, Rank, Rate, Settings,
+};
 
 /// How far a pod has read the changes in the middle of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,8 +38,12 @@ pub struct LineSnapshot {
     pub entered: u64,
     /// How many tickets have ended so far, for any reason. Grows when an entry ends.
     pub ended: u64,
+    /// How many entries ended with a completed order so far.
+    pub completed: u64,
     /// How fast the line moves.
     pub rate: Rate,
+    /// How entries come and go; `None` until the leader has observed it.
+    pub flow: Option<EntryFlow>,
     /// Numbers that departed since the cursor.
     pub departed: Vec<Number>,
     /// Ranges of waiting numbers at or below the base, since the cursor. Numbers that are in `departed`, too,
@@ -64,7 +70,9 @@ impl LineSnapshot {
             returning: 0,
             entered: 0,
             ended: 0,
+            completed: 0,
             rate: Rate::new(Vec::new()),
+            flow: None,
             departed: Vec::new(),
             reclaimed: Vec::new(),
             cursor: ChangeCursor::default(),
@@ -87,6 +95,21 @@ impl LineSnapshot {
     pub fn cohort(&self) -> Option<Cohort> {
         let (range, drawn) = self.item.drawn_cohort().filter(|_| self.lane.is_standard())?;
         Some(Cohort::new(range.first, range.size, drawn.seed))
+    }
+
+    /// Returns what the estimate of the wait depends on.
+    #[must_use]
+    pub fn facts<'a>(&'a self, settings: &'a Settings) -> LaneFacts<'a> {
+        let Self { item, lane, rate, entered, flow, completed, .. } = self;
+        LaneFacts {
+            item,
+            settings,
+            lane: *lane,
+            rate,
+            entered: *entered,
+            flow: *flow,
+            completed: *completed,
+        }
     }
 
     /// Whether no number at or below the line's base waits.

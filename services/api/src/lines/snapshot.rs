@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use daegi_domain::draw::RankTable;
 use daegi_domain::line_rules::line_state;
-use daegi_domain::rate::SpeedEstimate;
-use daegi_domain::{Departed, LineState, Millis, Number, Rank, Reclaimed, Settings, line_rules};
+use daegi_domain::{
+    Departed, LineState, Millis, Number, Rank, Reclaimed, Settings, WaitModel, line_rules,
+};
 use daegi_store::{ChangeCursor, LineSnapshot};
 use tokio::time::Instant;
 
@@ -22,8 +23,8 @@ pub(crate) struct CachedLine {
     pub(crate) line: LineSnapshot,
     pub(crate) settings: Settings,
     pub(crate) state: LineState,
-    /// Speed of the line, if it moves and the speed is known.
-    pub(crate) pace: Option<SpeedEstimate>,
+    /// How long each position waits, if the line moves.
+    pub(crate) wait: Option<WaitModel>,
     /// The drawn cohort, whose tickets are served by rank. The rank of any other ticket is its number.
     pub(crate) cohort: Option<Arc<RankTable>>,
     /// Whether the order of the lobby is not drawn yet, so that no ticket has a position.
@@ -219,7 +220,7 @@ impl LineLoader {
         let state = line_state(&line.item, line.front_is_above_base(), &settings, now);
         CachedLine {
             state,
-            pace: if state == LineState::Open { line.rate.estimate(now) } else { None },
+            wait: WaitModel::new(&line.facts(&settings), now).filter(|_| state == LineState::Open),
             settings,
             cohort: self.cohort.clone(),
             is_undecided: line.lane.is_standard() && line.item.is_draw_undecided(now),

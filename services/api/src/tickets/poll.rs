@@ -17,7 +17,7 @@ use crate::access::{BlockedCall, Client};
 use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
-use crate::wire::{self, OpeningTimes};
+use crate::wire::{self, OpeningTimes, StockAhead};
 
 /// Interval at which an open long poll or stream marks its ticket as seen: half of the shortest
 /// grace period (10 s).
@@ -397,6 +397,7 @@ fn base_ticket(
         waiting_count: cached.map_or(0, CachedLine::total_waiting),
         line_state: cached.map_or(LineState::Disabled, |cached| cached.state),
         eta_seconds: None,
+        stock_ahead: None,
         poll_after_ms: 0,
         pass: None,
         pass_expires_at: None,
@@ -434,15 +435,16 @@ fn lane_views(policies: &[LanePolicy], lines: &[Arc<CachedLine>]) -> Vec<wire::L
     lines.iter().zip(shares).zip(names).map(view).collect()
 }
 
-/// Adds the fields of a waiting ticket. The speed is computed once per refresh, so that a poll only
-/// divides.
+/// Adds the fields of a waiting ticket. How entries end and how fast the line moves is computed once per refresh,
+/// so that a poll only divides.
 fn waiting(
     base: wire::Ticket,
     cached: &CachedLine,
     position: Option<u64>,
     now: Millis,
 ) -> wire::Ticket {
-    let eta = cached.pace.zip(position).map(|(pace, position)| pace.eta(position));
+    let known = cached.wait.zip(position);
+    let eta = known.and_then(|(wait, position)| wait.eta(position));
     let item = &cached.line.item;
     let opening = item.policy.opening.as_ref().map(|_| OpeningTimes::new(item, now));
     let opening = opening.unwrap_or_default();
@@ -453,6 +455,9 @@ fn waiting(
         // The position may be more recent than the cached line.
         waiting_count: base.waiting_count.max(position.unwrap_or(0)),
         eta_seconds: eta,
+        stock_ahead: known
+            .and_then(|(wait, position)| wait.stock_outlook(position))
+            .map(StockAhead::from),
         poll_after_ms: match cached.state {
             // A poll reclaims a lost number, so clients poll at least every 5 s.
             LineState::Recovering => poll_after.min(RECOVERING_POLL_MS),
@@ -503,7 +508,7 @@ mod tests {
 
     #[test]
     fn polls_are_spread_by_20_percent_and_come_twice_per_grace_period() {
-        let eta = Some(Eta { p50: 100, p90: 200 });
+        let eta = Some(Eta { p10: 90, p50: 100, p90: 200 });
         let policy = |grace_seconds| Policy { grace_seconds, ..Policy::default() };
         let many: Vec<u64> = (0..1000).map(|_| poll_after_ms(eta, None, &policy(0))).collect();
         assert!(many.iter().all(|ms| (8_000..=12_000).contains(ms)));
@@ -513,7 +518,7 @@ mod tests {
 
     #[test]
     fn an_obedient_client_learns_of_its_turn_before_half_of_its_pass_has_expired() {
-        let eta = Some(Eta { p50: 100_000, p90: 200_000 });
+        let eta = Some(Eta { p10: 90_000, p50: 100_000, p90: 200_000 });
         for pass_ttl_seconds in [1, 4, 10, 600] {
             let policy = Policy { pass_ttl_seconds, grace_seconds: 0, ..Policy::default() };
             let longest = u64::from(pass_ttl_seconds) * 500;
@@ -523,7 +528,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_may_come_early_is_polled_early() {
-        let eta = Some(Eta { p50: 100_000, p90: 200_000 });
+        let eta = Some(Eta { p10: 90_000, p50: 100_000, p90: 200_000 });
         let policy = Policy { grace_seconds: 0, ..Policy::default() };
         assert!((0..1000).all(|_| poll_after_ms(eta, Some(2_000), &policy) <= 2_400));
         assert!((0..1000).all(|_| poll_after_ms(None, Some(50), &policy) >= 800));

@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use askama::filters;
-use daegi_domain::{Eta, Language};
+use daegi_domain::{Eta, Language, StockChance};
 
 use super::{MORE_SCRIPT, SCRIPT};
+use crate::wire::StockAhead;
 
 /// The texts of one language.
 pub(super) struct Messages {
@@ -65,10 +66,21 @@ impl Messages {
         &self.more
     }
 
+    /// Says how much is left. Must match `stockText` of the script.
+    pub(super) fn stock(&self, stock: &StockAhead) -> String {
+        let key = match stock.chance {
+            StockChance::Enough => "stockEnough",
+            StockChance::Uncertain => "stockUncertain",
+            StockChance::Unlikely => "stockUnlikely",
+        };
+        let text = self.get(key).replace("{left}", &stock.left.to_string());
+        text.replace("{ahead}", &stock.ahead.to_string())
+    }
+
     /// Formats an ETA as a duration, for browsers without scripts: the script shows a time of day, for which
     /// the server would need the user's time zone. Rounds to what is known, as `etaWindow` of the script does.
     pub(super) fn eta(&self, eta: Option<Eta>) -> String {
-        let Some(Eta { p50, p90 }) = eta else {
+        let Some(Eta { p50, p90, .. }) = eta else {
             return self.get("etaUnknown").to_owned();
         };
         if p90 < 60 {
@@ -153,8 +165,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_is_said_with_its_chance() {
+        let stock = |left, ahead, chance| {
+            messages(Language::English).stock(&StockAhead { left, ahead, chance })
+        };
+        assert_eq!(stock(412, 379, StockChance::Enough), "412 left, 379 people ahead of you.");
+        assert!(stock(3, 90, StockChance::Unlikely).contains("probably not be enough"));
+    }
+
+    #[test]
     fn an_eta_is_formatted_as_a_range() {
-        let eta = |p50, p90| messages(Language::English).eta(Some(Eta { p50, p90 }));
+        let eta = |p50, p90| messages(Language::English).eta(Some(Eta { p10: p50, p50, p90 }));
         assert_eq!(eta(10, 40), "Less than a minute");
         assert_eq!(eta(50, 60), "About a minute");
         assert_eq!(eta(170, 290), "3–5 minutes");

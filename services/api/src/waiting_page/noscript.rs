@@ -39,6 +39,8 @@ pub(super) struct Place {
     pub(super) ahead: String,
     pub(super) behind: String,
     pub(super) eta: String,
+    /// How much is left; empty if that is unknown.
+    pub(super) stock: String,
 }
 
 /// Returns the `Refresh` of the page: when to reload and, for an entry, the URL to continue at.
@@ -161,6 +163,7 @@ impl Place {
                 LineState::Scheduled | LineState::Lobby => messages.eta(until_opening(ticket)),
                 _ => messages.get("etaStill").to_owned(),
             },
+            stock: ticket.stock_ahead.map_or_else(String::new, |stock| messages.stock(&stock)),
         }
     }
 }
@@ -196,7 +199,7 @@ fn with_separators(number: u64) -> String {
 /// Returns the time until the opening as an ETA: no ticket is admitted before.
 fn until_opening(ticket: &Ticket) -> Option<Eta> {
     let seconds = ticket.opens_in_ms?.div_ceil(1000);
-    Some(Eta { p50: seconds, p90: seconds })
+    Some(Eta { p10: seconds, p50: seconds, p90: seconds })
 }
 
 fn waiting(ticket: &Ticket) -> (&'static str, &'static str) {

@@ -72,7 +72,7 @@ async fn an_eta_is_returned_only_while_the_line_moves() {
     let last = &tokens[29];
     eventually(TEST_TIMEOUT, "an eta", async || {
         let ticket = harness.poll("concert", last).await.json();
-        ticket["position"] == 20 && ticket["etaSeconds"]["p50"].as_u64() == Some(10)
+        ticket["position"] == 20 && ticket["etaSeconds"]["p50"].as_u64().is_some_and(|p50| p50 <= 3)
     })
     .await;
     harness.store.set_paused(&id("concert"), true, harness.clock.now_ms()).await.unwrap();

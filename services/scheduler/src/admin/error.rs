@@ -57,6 +57,10 @@ pub(super) enum AdminError {
     NoRandomness(getrandom::Error),
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    #[error("another simulation runs, try again when it has ended")]
+    SimulationRuns,
+    #[error("the simulation failed; the log has the cause")]
+    SimulationFailed,
     #[error("{0}")]
     Invalid(String),
     /// The request did not parse; the extractor made the problem.
@@ -82,11 +86,13 @@ impl From<AdminError> for Problem {
             | AdminError::DrawBegun(_)
             | AdminError::NoBeacon(_)
             | AdminError::AccessListFull(..)
+            | AdminError::SimulationRuns
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");
                 Self::unavailable(detail)
             }
+            AdminError::SimulationFailed => Self::new(Code::Internal, detail),
             AdminError::Policy(_)
             | AdminError::Invalid(_)
             | AdminError::OtherRound { .. }

@@ -15,7 +15,7 @@ use super::overview_cache::eta;
 use super::processes::{EventView, Processes, events_example};
 use super::view::{self, ItemView};
 use super::{AdminError, AdminResult, AdminState, store_call};
-use crate::monitor::{SAMPLE_MS, Sample};
+use crate::monitor::{EstimateTotals, SAMPLE_MS, Sample};
 
 /// The current figures of a line.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -43,6 +43,7 @@ use crate::monitor::{SAMPLE_MS, Sample};
         "automated": 812, "source": 1004, "headers": 640, "earlyPolls": 95, "noPage": 871, "honeypot": 12,
         "uncounted": 0,
     },
+    "estimates": { "within": 46, "earlier": 3, "later": 1 },
     "events": events_example(),
     "lanes": [
         lane_example("standard", 80, 4000),
@@ -61,11 +62,29 @@ pub(super) struct LineDetail {
     eta_seconds: Option<u64>,
     /// How many tickets have signals of a program. Nothing follows from them but this figure.
     signals: SignalCounts,
+    /// How many sampled tickets were admitted within the range that they were shown at the join, since this replica
+    /// samples the line; null without samples.
+    estimates: Option<EstimateView>,
     /// The latest events of this line that the leader published, newest first.
     events: Vec<EventView>,
     /// The lanes, the standard lane first; empty if the item has no others. `people` has the sums, its
     /// `frontier` and `tail` are of the standard lane.
     lanes: Vec<LaneFigures>,
+}
+
+/// How well estimates of the wait held.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct EstimateView {
+    within: u64,
+    earlier: u64,
+    later: u64,
+}
+
+impl From<EstimateTotals> for EstimateView {
+    fn from(EstimateTotals { within, earlier, later }: EstimateTotals) -> Self {
+        Self { within, earlier, later }
+    }
 }
 
 /// A lane and its current tickets by state.
@@ -173,7 +192,12 @@ pub(super) async fn now(
     Ok(Json(LineDetail {
         at: rfc3339(at),
         admitted_per_second: speed,
-        eta_seconds: eta(item.line_state, waiting, speed),
+        eta_seconds: admin
+            .monitor
+            .newcomer_estimate(&id, at)
+            .map(|eta| eta.p50)
+            .or_else(|| eta(item.line_state, waiting, speed)),
+        estimates: admin.monitor.estimate_totals(&id).map(EstimateView::from),
         people: LineFigures {
             waiting,
             returning: counts.returning,

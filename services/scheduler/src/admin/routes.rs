@@ -6,6 +6,7 @@ use std::sync::Arc;
 use daegi_domain::{ItemId, LineState, Policy, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{Document, Group, Operation, Parameter, ResponseSpec, schema_of};
+use daegi_simulation::{Forecast, Sale};
 use schemars::json_schema;
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use super::access::{
 use super::audit::AuditPage;
 use super::beacon::BeaconSignature;
 use super::counts::TokenCounts;
+use super::forecast::{Change, LineForecast};
 use super::invitations::{Invitations, NewInvitations};
 use super::items::Items;
 use super::leader::LeaderView;
@@ -25,8 +27,8 @@ use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
 use super::{
-    AdminState, access, audit, beacon, counts, invitations, items, leader, lines, policy, recovery,
-    settings,
+    AdminState, access, audit, beacon, counts, forecast, invitations, items, leader, lines, policy,
+    recovery, settings, simulate,
 };
 
 type AdminOperation = Operation<Arc<AdminState>>;
@@ -161,6 +163,7 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
                 pause(),
                 resume(),
                 reset(),
+                line_forecast(),
                 line_now(),
                 line_history(),
             ],
@@ -180,7 +183,7 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
         Group {
             tag: "fleet",
             description: "All lines and processes.",
-            operations: vec![overview(), leader(), audit(), declare_loss()],
+            operations: vec![overview(), leader(), audit(), run_simulation(), declare_loss()],
         },
     ]
 }
@@ -348,6 +351,16 @@ fn reset() -> AdminOperation {
     line_change(("post", "/waiting-item/{itemId}/reset"), id, items::reset)
 }
 
+fn line_forecast() -> AdminOperation {
+    let id = ("forecast", "What a change of rate or capacity would do; changes nothing.");
+    Operation::new(("post", "/waiting-item/{itemId}/forecast"), id, forecast::show)
+        .with_parameters([ITEM])
+        .with_body::<Change>(true)
+        .with_response(ResponseSpec::json::<LineForecast>(200, "If no further ticket joins."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::ItemNotFound])
+}
+
 fn line_now() -> AdminOperation {
     let id = ("line", "The current figures of a line.");
     Operation::new(("get", "/waiting-item/{itemId}/line"), id, lines::now)
@@ -363,6 +376,19 @@ fn line_history() -> AdminOperation {
         .with_parameters([ITEM])
         .with_response(ResponseSpec::json::<LineHistory>(200, description))
         .with_problems(ITEM_PROBLEMS)
+}
+
+fn run_simulation() -> AdminOperation {
+    let id = ("simulate", "Simulates a sale; changes nothing.");
+    Operation::new(("post", "/simulate"), id, simulate::run)
+        .with_description(
+            "By the rules of lines, under a clock that does not wait: at most 50,000 arrivals and 10 s, one simulation at a time.",
+        )
+        .with_body::<Sale>(true)
+        .with_example(simulate::sale_example())
+        .with_response(ResponseSpec::json::<Forecast>(200, "What would happen."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
 }
 
 fn declare_loss() -> AdminOperation {

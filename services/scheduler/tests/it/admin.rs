@@ -11,4 +11,5 @@ mod openapi;
 mod overview;
 mod policy;
 mod settings;
+mod simulate;
 mod store_unavailable;

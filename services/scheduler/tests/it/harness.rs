@@ -155,6 +155,22 @@ impl SchedulerHarness {
         self.store.counts(&[item(id)]).await.unwrap().remove(0)
     }
 
+    /// Sets the stock, as a product service does.
+    pub(crate) async fn put_stock(&self, id: &str, stock: u32) {
+        put_at(&*self.store, id, stock, None, self.clock.now_ms()).await;
+    }
+
+    /// Admitted users since the last call.
+    pub(crate) async fn take_admitted(&self) -> Vec<String> {
+        let admitted = self.admitted().await;
+        for partition in 0..PARTITIONS {
+            let batches = self.store.outbox_read(partition, None, u32::MAX).await.unwrap();
+            let ids: Vec<_> = batches.into_iter().map(|batch| batch.id).collect();
+            self.store.outbox_ack(partition, &ids).await.unwrap();
+        }
+        admitted
+    }
+
     /// Admitted users so far, in the order of their events.
     pub(crate) async fn admitted(&self) -> Vec<String> {
         let mut users = Vec::new();

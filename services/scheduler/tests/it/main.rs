@@ -5,6 +5,7 @@
 mod access_keeper;
 mod admin;
 mod beacon;
+mod forecast;
 mod harness;
 mod leader;
 mod openings;

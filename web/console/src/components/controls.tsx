@@ -69,13 +69,16 @@ interface FieldProps {
   min?: number;
   max?: number;
   set: (value: number | null) => Promise<boolean>;
+  /** Says what a typed value would do. */
+  forecast?: (value: number | null) => Promise<string>;
 }
 
 /** A number with a button that sets it. Typed text survives updates of the value. */
-export function NumberControl({ label, hint, value, optional = false, min = 0, max, set }: FieldProps) {
+export function NumberControl({ label, hint, value, optional = false, min = 0, max, set, forecast }: FieldProps) {
   const [typed, setTyped] = useState<string | null>(null);
   const id = useId();
   const shown = value === null ? "" : String(value);
+  const coming = useForecast(typed === shown ? null : typed, forecast);
   return (
     <form
       class="control"
@@ -106,8 +109,38 @@ export function NumberControl({ label, hint, value, optional = false, min = 0, m
       {hint && (
         <small id={`${id}-hint`}>{hint}</small>
       )}
+      {forecast && (
+        <small class="forecast" role="status">
+          {coming}
+        </small>
+      )}
     </form>
   );
+}
+
+/** How long a typed value stands still before its forecast is loaded. */
+const TYPING_MS = 400;
+
+/** Returns what a typed value would do; empty while nothing is typed, and if that is unknown. */
+function useForecast(typed: string | null, forecast: FieldProps["forecast"]): string {
+  const [text, setText] = useState("");
+  useEffect(() => {
+    setText("");
+    if (typed === null || !forecast) return;
+    let isCurrent = true;
+    const timer = setTimeout(() => {
+      const loaded = forecast(typed === "" ? null : Number(typed));
+      void loaded.then(
+        (found) => isCurrent && setText(found),
+        () => {},
+      );
+    }, TYPING_MS);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [typed]);
+  return text;
 }
 
 interface DialogProps {

@@ -1,8 +1,8 @@
 // One line: current figures, history and controls.
 
 import { useState } from "preact/hooks";
-import { type Change, type LineDetail, linePath, type Overview, type SignalCounts } from "../api.js";
-import { count, rate, percent, duration } from "../format.js";
+import { type Api, type Change, type LineDetail, type LineForecast, linePath, type Overview, type SignalCounts } from "../api.js";
+import { clock, count, rate, percent, duration } from "../format.js";
 import { Changes } from "../components/changes.js";
 import { type Action, Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
 import { Events, Figure, State } from "../components/summary.js";
@@ -108,7 +108,7 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Summary({ line: { people, item, admittedPerSecond, etaSeconds, signals } }: { line: LineDetail }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds, estimates, signals } }: { line: LineDetail }) {
   const aside = [
     people.returning > 0 && t("returning", { n: count(people.returning) }),
     people.missed > 0 && t("missed", { n: count(people.missed) }),
@@ -123,7 +123,9 @@ function Summary({ line: { people, item, admittedPerSecond, etaSeconds, signals 
           <span id="inside">{count(people.entered)}</span>
         </Figure>
         <Figure name={t("perSecond")}>{rate(admittedPerSecond)}</Figure>
-        <Figure name={t("eta")}>{duration(etaSeconds)}</Figure>
+        <Figure name={t("eta")} hint={keptHint(estimates)}>
+          {duration(etaSeconds)}
+        </Figure>
         <Figure name={t("stock")}>
           <span id="stock">{count(item.remainCount)}</span>
         </Figure>
@@ -154,6 +156,22 @@ function Automated({ signals, joined }: { signals: SignalCounts; joined: number 
       </p>
     </section>
   );
+}
+
+/** Says what a change would do to those who wait now. */
+async function forecastOf(api: Api, id: string, change: { tokensPerTick: number | null } | { maxActive: number | null }): Promise<string> {
+  const { waiting, clearsAt, withoutTurn } = await api.send<LineForecast>("POST", linePath(id, "forecast"), change);
+  if (waiting === 0) return t("forecastEmpty");
+  const clears = clearsAt === null ? t("forecastNever") : t("forecastClears", { at: clock(clearsAt) });
+  return withoutTurn > 0 ? `${clears} ${t("forecastWithout", { n: count(withoutTurn) })}` : clears;
+}
+
+/** Says how many of those admitted were admitted within the range they were shown. */
+function keptHint(estimates: LineDetail["estimates"]): string {
+  if (!estimates) return "";
+  const { within, earlier, later } = estimates;
+  const all = within + earlier + later;
+  return all > 0 ? t("estimatesKept", { percent: percent((within + earlier) / all), n: count(all) }) : "";
 }
 
 /** Shows the frontier relative to the tail. */
@@ -191,6 +209,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           optional
           max={1_000_000}
           set={(value) => patch(t("lineQuota"), "tokensPerTick", value)}
+          forecast={(tokensPerTick) => forecastOf(api, item.itemId, { tokensPerTick })}
         />
         <NumberControl
           label={t("capacity")}
@@ -200,6 +219,7 @@ function Controls({ line: { item }, act, watch: { api }, quota }: PartProps & { 
           min={1}
           max={1_000_000_000}
           set={(value) => patch(t("capacity"), "maxActive", value)}
+          forecast={(maxActive) => forecastOf(api, item.itemId, { maxActive })}
         />
         <NumberControl
           label={t("stock")}

@@ -69,6 +69,9 @@ impl TicketEnd<'_> {
         // already returned that.
         let in_time = entry.expires_at > now;
         line.entered.remove(user);
+        if in_time {
+            line.spent += now.saturating_sub(entry.admitted_at);
+        }
         let reason = if in_time { reason } else { EndReason::Expired };
         line.end_ticket(user.clone(), number, reason, now, events);
         if in_time { EndOutcome::Ended } else { EndOutcome::AlreadyEnded }

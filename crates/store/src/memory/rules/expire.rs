@@ -28,6 +28,7 @@ pub(in crate::memory) fn expire(
     for (user, missed) in missed {
         line.end_ticket(user, missed.number, EndReason::Abandoned, now, events);
     }
+    line.observe_entries(now);
     let pruned = line.prune_ended(now, MAX_USERS_PER_CALL as usize);
     line.prune_changes(MAX_USERS_PER_CALL as usize);
     line.prune_leftover(now, MAX_USERS_PER_CALL as usize);

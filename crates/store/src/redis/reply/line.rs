@@ -1,6 +1,6 @@
 use ::redis::{FromRedisValue, Value, from_redis_value};
 use daegi_domain::rate::Moves;
-use daegi_domain::{ItemId, Lane, Number, Rank, Rate};
+use daegi_domain::{EntryFlow, ItemId, Lane, Number, Rank, Rate};
 
 use super::{decode, unexpected};
 use crate::Result;
@@ -49,6 +49,8 @@ pub(in crate::redis) fn snapshot(
     let (valid_from, tail) =
         (item_hash::number(counters, "validFrom")?, item_hash::number(counters, "tail")?);
     let ended = item_hash::maybe(counters, "ended")?.unwrap_or(0);
+    let completed = item_hash::maybe(counters, "ended:C")?.unwrap_or(0);
+    let flow = counters.get("entryFlow").and_then(|flow| EntryFlow::parse(flow));
     let moves = counters.get("moves").and_then(|moves| Moves::parse(moves));
     let ((front, frontier), (waiting, returning, entered)) = (fronts, sizes);
     let (changes, read, more) = changes;
@@ -65,7 +67,9 @@ pub(in crate::redis) fn snapshot(
         returning,
         entered,
         ended,
+        completed,
         rate: Rate::new(rate).with_moves(moves),
+        flow,
         departed,
         reclaimed,
         cursor: ChangeCursor { base, read },

@@ -25,13 +25,14 @@ local reply, was_admitted = 'd', false
 
 -- Remove the ticket from the line or the entry set. Return whether it was live.
 local function remove_live_ticket()
-  local entered, _, expires_at = parse_entry(redis.call('HGET', ENTERED, user))
+  local entered, admitted_at, expires_at = parse_entry(redis.call('HGET', ENTERED, user))
   if entered == number then
     was_admitted = true
     if expires_at <= now then
       reply, reason = 'o', 'E'
-    elseif which == 'any' and redis.call('HGET', ITEM, 'guard') ~= 'online' then
-      reserve_slot(expires_at)
+    else
+      redis.call('HINCRBY', LINE, 'spent', format_number(math.max(now - admitted_at, 0)))
+      if which == 'any' and redis.call('HGET', ITEM, 'guard') ~= 'online' then reserve_slot(expires_at) end
     end
     redis.call('HDEL', ENTERED, user)
     return true

@@ -1,4 +1,4 @@
--- End entries and missed turns whose time has passed, delete what is past its retention, and deactivate an
+-- End entries and missed turns whose time has passed, observe how entries come and go, delete what is past its retention, and deactivate an
 -- empty line.
 -- KEYS: line, then all lanes for the standard lane of an item that has any
 -- ARGV: epoch · now (int, ms) · max_users (int, per call) · id · recovery_hold (int, ms)
@@ -6,7 +6,7 @@
 --        item has}. An item whose lanes are not all in KEYS stays active.
 -- Atomic: a ticket is removed and its event written together; a stale epoch changes nothing.
 if is_stale(epoch) then return STALE end
-local item = item_fields('id', 'removed', 'lanes', 'laneCount')
+local item = item_fields('id', 'removed', 'lanes', 'laneCount', 'passTtlSeconds')
 if not item.id then
   redis.call('SREM', ACTIVE, id)
   return {0, 0, 0, 0, 0, 0}
@@ -75,6 +75,7 @@ local users, groups_left = take_due_groups()
 local expired = expire_entries(users)
 local abandoned = #users < max_users and abandon_missed(max_users - #users) or 0
 commit(now, id, epoch)
+observe_entries(tonumber(item.passTtlSeconds or '0') * 1000, now)
 
 local deleted_ends = delete_up_to(ENDED, now - ENDED_RETENTION_MS)
 delete_up_to(RESERVED_SLOTS, now)

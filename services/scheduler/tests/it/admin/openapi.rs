@@ -20,6 +20,8 @@ fn body_of(path: &str, method: &str) -> Value {
         ("remove", _) => json!({"ids": ["6f1c0a52d0a94be1"]}),
         ("check", _) => json!({"itemId": "concert", "userId": "kim"}),
         ("contact", _) => json!({"contactUrl": "https://shop.example/help"}),
+        ("forecast", _) => json!({"tokensPerTick": 5}),
+        ("simulate", _) => json!({"arrivals": {"total": 5, "minutes": 1}, "stock": 3}),
         ("beacon", _) => json!({"round": ROUND, "signature": SIGNATURE}),
         _ => Value::Null,
     }
