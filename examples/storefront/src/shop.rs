@@ -158,7 +158,10 @@ impl<S: Sync> FromRequestParts<S> for PreferredLanguage {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let header = parts.headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
-        Ok(Self(Language::from_accept_language(header.unwrap_or_default())))
+        let preferred = Language::from_accept_language(header.unwrap_or_default());
+        // The demo has two languages; the waiting page has more.
+        let is_korean = preferred == Language::Korean;
+        Ok(Self(if is_korean { Language::Korean } else { Language::English }))
     }
 }
 

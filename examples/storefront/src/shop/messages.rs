@@ -20,10 +20,7 @@ pub(super) struct Messages {
 }
 
 pub(super) fn for_language(language: Language) -> &'static Messages {
-    match language {
-        Language::English => &ENGLISH,
-        Language::Korean => &KOREAN,
-    }
+    if language == Language::Korean { &KOREAN } else { &ENGLISH }
 }
 
 static ENGLISH: Messages = Messages {
