@@ -175,14 +175,13 @@ impl SignalTracker {
         let (tag, index) = (hash >> 48, hash as usize % SLOTS);
         let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let slot = PollSlot::unpack(self.polls[index].load(Ordering::Relaxed));
-        let mut early = 0;
-        if slot.tag == tag {
-            early = slot.early + u64::from(now_ms < slot.due_ms);
-        }
+        let known = if slot.tag == tag { slot.early } else { 0 };
+        let is_early = slot.tag == tag && now_ms < slot.due_ms;
+        let early = known + u64::from(is_early);
         // A poll after half of the time is still obedient: responses take time, and clients have jitter.
         let next = PollSlot { tag, early, due_ms: now_ms + poll_after_ms / 2 };
         self.polls[index].store(next.pack(), Ordering::Relaxed);
-        if early == MANY_EARLY_POLLS {
+        if is_early && early == MANY_EARLY_POLLS {
             self.add(ticket, Signals::NONE.with(Signal::EarlyPolls));
         }
     }

@@ -113,7 +113,7 @@ async fn an_invalid_or_missing_file_keeps_its_last_rules_and_is_reported() {
     assert_eq!(fixture.step().await, all);
     fixture.write("kind,userId,network,reason\nblock,,10.0.0.0/33,r\n");
     let error = fixture.keeper.read_file().unwrap_err().to_string();
-    assert!(error.contains("line 2: network: "), "{error}");
+    assert!(error.contains("line 2: ") && error.contains("network must be"), "{error}");
     let path = fixture.file.path().to_owned();
     std::fs::remove_file(Path::new(&path)).unwrap();
     let error = fixture.keeper.read_file().unwrap_err().to_string();
