@@ -26,6 +26,8 @@
 //! | [`topic`] | Kafka topics |
 //! | [`trace`] | trace and span ids of tickets |
 //! | [`heartbeat`] | heartbeats of processes |
+//! | [`history`] | the figures of a line minute by minute |
+//! | [`visit`] | what is counted about visits |
 
 pub mod branding;
 pub mod challenge;
@@ -34,6 +36,7 @@ mod departed;
 pub mod draw;
 pub mod event;
 pub mod heartbeat;
+pub mod history;
 pub mod ids;
 pub mod invitation;
 pub mod item;
@@ -52,6 +55,8 @@ pub mod ticket;
 pub mod token;
 pub mod topic;
 pub mod trace;
+mod varint;
+pub mod visit;
 
 pub use branding::{Branding, BrandingError, Colour};
 pub use challenge::{Challenge, ChallengeError, ChallengePolicy};
@@ -64,6 +69,7 @@ pub use event::{
     TokenActivated, TokenClosed,
 };
 pub use heartbeat::{Heartbeat, RecentEvent};
+pub use history::{HourLog, MinuteFigures};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
 pub use invitation::{Invitation, InvitationError};
 pub use item::{
@@ -87,6 +93,7 @@ pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{DuplicateTopicName, Topic, TopicName, TopicNameError, Topics};
 pub use trace::{SampleRatio, SampleRatioError, SpanId, TicketStep, TraceContext, TraceId};
+pub use visit::{VisitCounts, VisitLabel, VisitStep};
 
 /// Milliseconds since the Unix epoch.
 pub type Millis = u64;

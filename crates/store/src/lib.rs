@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`] |
+//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`], [`HistoryStore`] |
 //! | `types` | arguments and results, by role |
 //! | [`limits`] | limits and retention times |
 //! | `lease`, `lock` | leader election: [`Lease`] over a [`LockBackend`] |
@@ -50,14 +50,14 @@ pub use redis::RedisStore;
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{
-    AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore, ReplayStore,
-    SharedStore, Store, TicketStore,
+    AdminStore, AdmissionStore, ControlStore, HistoryStore, ItemStore, OpeningStore, OutboxStore,
+    ReplayStore, SharedStore, Store, TicketStore,
 };
 pub use types::{
     Admission, BeaconOutcome, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
-    ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts,
-    LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
-    ReplayState, Sweep, TicketState,
+    HourAppend, ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit,
+    LineCounts, LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome,
+    PutOutcome, ReplayState, Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

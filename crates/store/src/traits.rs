@@ -9,6 +9,7 @@
 mod admin;
 mod admission;
 mod control;
+mod history;
 mod item;
 mod opening;
 mod outbox;
@@ -24,6 +25,7 @@ use futures_util::future::try_join_all;
 pub use self::admin::AdminStore;
 pub use self::admission::AdmissionStore;
 pub use self::control::ControlStore;
+pub use self::history::HistoryStore;
 pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
@@ -45,6 +47,7 @@ pub trait Store:
     + ControlStore
     + OutboxStore
     + AdminStore
+    + HistoryStore
 {
     /// Returns how many partitions the store has.
     fn partitions(&self) -> u16;

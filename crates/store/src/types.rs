@@ -2,6 +2,7 @@
 
 mod admin;
 mod admission;
+mod history;
 mod item;
 mod line;
 mod outbox;
@@ -10,6 +11,7 @@ mod ticket;
 pub use admin::{HeartbeatRecord, MemoryUsage};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
+pub use history::HourAppend;
 pub use item::{BeaconOutcome, ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
 pub use line::{ChangeCursor, LaneCounts, LineCounts, LineSnapshot, LineTotals};
 pub use outbox::OutboxBatch;

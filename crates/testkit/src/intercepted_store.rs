@@ -1,18 +1,19 @@
 //! A memory store whose calls can be observed and failed.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
     CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate, Lane,
-    LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId,
+    LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId, VisitCounts, VisitStep,
 };
 use daegi_store::{
     AdminStore, Admission, AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome,
-    EntryProof, Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome,
-    LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep,
-    TicketState, TicketStore,
+    EntryProof, Epoch, Expiry, HeartbeatRecord, HistoryStore, HourAppend, ItemStore,
+    ItemUpdateOutcome, JoinOutcome, LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore,
+    OpeningStore, OutboxBatch, OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState,
+    ReplayStore, Result, Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -376,6 +377,42 @@ impl<G: StoreInterceptor> AdminStore for InterceptedStore<G> {
 
     async fn heartbeats(&self, now: Millis) -> Result<Vec<HeartbeatRecord>> {
         intercept!(self.heartbeats(now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> HistoryStore for InterceptedStore<G> {
+    async fn append_hour(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        append: HourAppend<'_>,
+        retention: Millis,
+    ) -> Result<Option<Vec<u8>>> {
+        intercept!(self.append_hour(epoch, id, append, retention))
+    }
+
+    async fn hours(&self, id: &ItemId, hours: RangeInclusive<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
+        intercept!(self.hours(id, hours))
+    }
+
+    async fn add_visits(
+        &self,
+        id: &ItemId,
+        visits: &VisitCounts,
+        keep: Millis,
+        now: Millis,
+    ) -> Result<()> {
+        intercept!(self.add_visits(id, visits, keep, now))
+    }
+
+    async fn visits(
+        &self,
+        id: &ItemId,
+        step: VisitStep,
+        steps: RangeInclusive<u64>,
+    ) -> Result<Vec<(u64, VisitCounts)>> {
+        intercept!(self.visits(id, step, steps))
     }
 }
 

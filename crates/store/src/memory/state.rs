@@ -4,6 +4,7 @@ use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
 use super::admin::{AuditLog, Heartbeats};
 use super::generation::Generation;
+use super::history::LineHistories;
 use super::item_lines::ItemLines;
 use super::line::Line;
 use super::outbox::{Outbox, PendingEvents, StepEvents};
@@ -27,6 +28,7 @@ pub(super) struct State {
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
     pub(super) heartbeats: Heartbeats,
+    pub(super) histories: LineHistories,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
@@ -44,6 +46,7 @@ impl State {
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
             heartbeats: Heartbeats::default(),
+            histories: LineHistories::default(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
         }

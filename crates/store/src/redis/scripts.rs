@@ -12,13 +12,14 @@ use ::redis::{Cmd, ToRedisArgs, cmd};
 use daegi_domain::lane::share::STRIDE;
 use daegi_domain::liveness::{PAGE_NUMBERS, SLICE_MS};
 use daegi_domain::rate::{BUCKET_MS, BUCKETS};
+use daegi_domain::visit::OPEN_DIMENSIONS;
 use daegi_domain::{MAX_CLOCK_LAG_MS, Number, Policy};
 
 use super::keys::{LANE_KEYS, LINE_KEYS};
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 21] {
+fn constants() -> [(&'static str, u64); 23] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
@@ -42,6 +43,8 @@ fn constants() -> [(&'static str, u64); 21] {
         ("DEFAULT_ABSENCE_LIMIT_MS", u64::from(default_absence_seconds) * 1000),
         ("RATE_BUCKET_MS", BUCKET_MS),
         ("RATE_BUCKETS", BUCKETS),
+        ("FIRST_OPEN", OPEN_DIMENSIONS[0] as u64),
+        ("LAST_OPEN", OPEN_DIMENSIONS[1] as u64),
     ]
 }
 
@@ -172,6 +175,10 @@ registry! {
     // Administration.
     append_audit [] (AUDIT_LOG) (entry, max_entries: int);
     put_heartbeat [] (HEARTBEATS) (process, payload, now, oldest: int);
+    // History.
+    append_hour [fence] (FENCE, MINUTES) (epoch, hour, length: int, record, ttl_ms);
+    add_visits [] (VISIT_MINUTES, VISIT_HOURS)
+        (minute, hour, max_labels: int, minutes_ttl_ms, hours_ttl_ms, counts..);
 }
 
 /// The scripts, assembled and hashed once per process.

@@ -8,6 +8,7 @@ mod fail_over;
 mod full;
 mod gates;
 mod generations;
+mod history;
 mod item_updates;
 mod lanes;
 mod lease;
