@@ -23,6 +23,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!((config.max_streams, config.max_long_polls), (15_000, 15_000));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (3, 4_096));
     assert_eq!(config.challenge_bits, 18);
+    assert_eq!(config.history, Duration::from_secs(30 * 86_400));
+    assert_eq!(config.country_header, None);
     assert_eq!(config.max_connections, 20_000);
     assert_eq!(config.connection_age, Duration::from_secs(60));
     assert_eq!(config.connection_requests, 10_000);
@@ -74,6 +76,8 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_MAX_LONG_POLLS", "8"),
         ("DAEGI_MAX_HELD_PER_TICKET", "9"),
         ("DAEGI_CHALLENGE_BITS", "20"),
+        ("DAEGI_HISTORY_DAYS", "7"),
+        ("DAEGI_COUNTRY_HEADER", "CF-IPCountry"),
         ("DAEGI_MAX_CACHED_LINES", "10"),
         ("DAEGI_TICKET_MAX_AGE", "2h"),
         ("DAEGI_DRAIN_MS", "0"),
@@ -90,6 +94,8 @@ fn every_option_can_be_a_variable() {
     assert_eq!((config.max_streams, config.max_long_polls), (7, 8));
     assert_eq!((config.max_held_per_ticket, config.max_cached_lines), (9, 10));
     assert_eq!(config.challenge_bits, 20);
+    assert_eq!(config.history, Duration::from_secs(7 * 86_400));
+    assert_eq!(config.country_header.unwrap(), "cf-ipcountry");
     assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
     assert_eq!((config.connection_age, config.connection_requests), (Duration::from_secs(1), 1));
     assert_eq!(config.drain, Duration::ZERO);
@@ -163,6 +169,8 @@ fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
         ("max-long-polls", "1000001", "1000001 is not in 0..=1000000"),
         ("max-held-per-ticket", "0", "0 is not in 1..=1000"),
         ("challenge-bits", "25", "25 is not in 1..=24"),
+        ("history-days", "367", "367 is not in 0..=366"),
+        ("country-header", "cf ipcountry", "must be the name of a header"),
         ("max-cached-lines", "0", "0 is not in 1..=1000000"),
         ("drain-ms", "300001", "300001 is not in 0..=300000"),
         (
