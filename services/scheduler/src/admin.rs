@@ -13,8 +13,10 @@ mod invitations;
 mod items;
 mod leader;
 mod lines;
+mod minutes;
 mod overview;
 mod overview_cache;
+mod period;
 mod policy;
 mod processes;
 mod recovery;
@@ -23,6 +25,7 @@ mod routes;
 mod settings;
 mod sign_in;
 mod view;
+mod visitors;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -48,6 +48,7 @@ impl Fleet {
             limits: daegi_api::ApiLimits::default(),
             trusted_proxies: Default::default(),
             rates: Default::default(),
+            visits: Default::default(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };
@@ -63,6 +64,7 @@ impl Fleet {
             health: health.component("scheduler"),
             lease: Duration::from_secs(3),
             outbox_max: 1_000,
+            history: Duration::ZERO,
             ticket_keys: keys,
             beacons: Arc::new(daegi_scheduler::Beacons::new(relay)),
             sink: Arc::new(DiscardSink),

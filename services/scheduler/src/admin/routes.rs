@@ -16,14 +16,17 @@ use super::invitations::{Invitations, NewInvitations};
 use super::items::Items;
 use super::leader::LeaderView;
 use super::lines::{LineDetail, LineHistory};
+use super::minutes::LineMinutes;
 use super::overview::{self, Overview, Sort};
+use super::period::Format;
 use super::recovery::Declared;
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
+use super::visitors::Visitors;
 use super::{
-    AdminState, audit, beacon, counts, invitations, items, leader, lines, policy, recovery,
-    settings,
+    AdminState, audit, beacon, counts, invitations, items, leader, lines, minutes, policy,
+    recovery, settings, visitors,
 };
 
 type AdminOperation = Operation<Arc<AdminState>>;
@@ -103,6 +106,31 @@ const LINE_LIMIT: Parameter = Parameter {
     },
     ..SEARCH
 };
+const FROM: Parameter = Parameter {
+    name: "from",
+    description: "When the period begins, as RFC 3339. Default: a day before its end.",
+    schema: |_| json_schema!({ "type": "string", "format": "date-time" }),
+    ..SEARCH
+};
+const TO: Parameter =
+    Parameter { name: "to", description: "When it ends, as RFC 3339. Default: now.", ..FROM };
+const STEP: Parameter = Parameter {
+    name: "step",
+    description: "The length of a step in minutes. Default: the shortest with at most 1,500 steps.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": 1440 }),
+    ..SEARCH
+};
+const VISITOR_STEP: Parameter = Parameter {
+    description: "The length of a step in minutes. Default: the shortest that is kept.",
+    schema: |_| json_schema!({ "type": "integer", "enum": [1, 60] }),
+    ..STEP
+};
+const FORMAT: Parameter = Parameter {
+    name: "format",
+    description: "The form of the response. Default: `json`.",
+    schema: schema_of::<Format>,
+    ..SEARCH
+};
 
 /// The path of the admin API that the paths below are relative to.
 pub(super) const BASE: &str = "/internal/admin/v1";
@@ -140,6 +168,8 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 4] {
                 reset(),
                 line_now(),
                 line_history(),
+                line_minutes(),
+                line_visitors(),
             ],
         },
         Group {
@@ -327,6 +357,26 @@ fn line_history() -> AdminOperation {
     Operation::new(("get", "/waiting-item/{itemId}/history"), id, lines::history)
         .with_parameters([ITEM])
         .with_response(ResponseSpec::json::<LineHistory>(200, description))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn line_minutes() -> AdminOperation {
+    let id = ("minutes", "The stored history of a line, minute by minute.");
+    Operation::new(("get", "/waiting-item/{itemId}/minutes"), id, minutes::show)
+        .with_description("Written once per minute by the leader, kept for `DAEGI_HISTORY_DAYS`, and the same from every replica. Dates and times of steps are multiples of the step since 1970, in UTC.")
+        .with_parameters([ITEM, FROM, TO, STEP, FORMAT])
+        .with_response(ResponseSpec::json::<LineMinutes>(200, "One list per figure, oldest first."))
+        .with_response(ResponseSpec::media(200, "One list per figure, oldest first.", "text/csv"))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn line_visitors() -> AdminOperation {
+    let id = ("visitors", "With which devices, from where and how users came.");
+    Operation::new(("get", "/waiting-item/{itemId}/visitors"), id, visitors::show)
+        .with_description("Counted at new tickets, by minute for 48 h and by hour for `DAEGI_HISTORY_DAYS`. Pods write their counts every 10 s. docs/PRIVACY.md says what is kept.")
+        .with_parameters([ITEM, FROM, TO, VISITOR_STEP, FORMAT])
+        .with_response(ResponseSpec::json::<Visitors>(200, "Counts, shares and percentiles."))
+        .with_response(ResponseSpec::media(200, "Counts, shares and percentiles.", "text/csv"))
         .with_problems(ITEM_PROBLEMS)
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod beacon;
 mod console;
 mod harness;
+mod history;
 mod invitations;
 mod items;
 mod openapi;
