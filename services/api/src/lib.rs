@@ -23,6 +23,7 @@
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
 //! | `warmup` | requests that the pod makes before it becomes ready |
+//! | `visits` | counts of visits, without what identifies a user |
 //! | `rate_limits` | how often sources, users and tickets may send requests |
 //! | `waiting_page` | the HTML of the waiting page |
 //! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
@@ -36,6 +37,7 @@ mod rate_limits;
 mod routes;
 mod tickets;
 mod timeouts;
+mod visits;
 mod waiting_page;
 mod warmup;
 mod wire;
@@ -44,3 +46,4 @@ pub use app::{Api, ApiDeps, ApiLimits, COMPONENT, run, start};
 pub use daegi_bootstrap::Listeners;
 pub use error::Error;
 pub use routes::document as openapi_document;
+pub use visits::VisitOptions;

@@ -32,6 +32,7 @@ use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
 use crate::rate_limits::RateLimits;
+use crate::visits::Visits;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
@@ -54,6 +55,7 @@ pub(crate) struct TicketService {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
+    pub(crate) visits: Arc<Visits>,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -94,6 +96,7 @@ impl TicketService {
             metrics,
             tracer: deps.tracer,
             rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),
+            visits: Arc::new(Visits::new(deps.visits)),
             connections: ConnectionLimiter::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),

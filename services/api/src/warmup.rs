@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use daegi_domain::{ItemChange, ItemId, ItemName, NameError, UserId};
 use daegi_runtime::health::Component;
 use daegi_runtime::outage::{Backoff, OutageLog};
@@ -82,7 +83,8 @@ impl WarmUp {
         self.open_line().await?;
         let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
         let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
-        let join = |user| JoinRequest { user, token: None, code: None, solution: None };
+        let visit = self.service.visits.classify(&HeaderMap::new());
+        let join = |user| JoinRequest { user, token: None, code: None, solution: None, visit };
         let joins = users.into_iter().map(|user| self.service.join(&self.id, join(user), None));
         let tickets: Vec<Ticket> =
             try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
+use crate::visits::Visit;
 use crate::wire::{Join, Ticket, Wait};
 
 /// `POST …/waiting-queue`
@@ -31,6 +32,7 @@ pub(crate) async fn join(
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
     JoinHeaders { code, challenge }: JoinHeaders,
+    visit: Visit,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let body = body.map_or_else(Join::default, |JsonBody(body)| body);
@@ -41,7 +43,8 @@ pub(crate) async fn join(
         "the daegi-challenge header and challenge contain different solutions",
     ))?;
     let token = token.as_deref();
-    let request = JoinRequest { user, token, code: code.as_deref(), solution: solution.as_deref() };
+    let (code, solution) = (code.as_deref(), solution.as_deref());
+    let request = JoinRequest { user, token, code, solution, visit };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -131,10 +134,11 @@ fn fast_join(
         return None;
     }
     let token = bearer(headers).map(str::to_owned);
-    let begun = service.tracer.begin(headers);
+    let (begun, visit) = (service.tracer.begin(headers), service.visits.classify(headers));
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
-        let request = JoinRequest { user, token: token.as_deref(), code: None, solution: None };
+        let token = token.as_deref();
+        let request = JoinRequest { user, token, code: None, solution: None, visit };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))

@@ -47,7 +47,13 @@ pub(crate) async fn page(
 ) -> Response {
     let item = ItemId::parse(&item).ok();
     let (summary, state) = match &item {
-        Some(item) => find(&service, item, &headers).await,
+        Some(item) => {
+            let found = find(&service, item, &headers).await;
+            if found.0.is_some() {
+                service.visits.viewed(item);
+            }
+            found
+        }
         None => (None, PageState::Missing),
     };
     let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
@@ -133,7 +139,8 @@ pub(crate) async fn join(
         None => new_user()?,
     };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let request = JoinRequest { user, token, code: code.as_deref(), solution: None };
+    let (code, visit) = (code.as_deref(), service.visits.classify(&headers).by_form());
+    let request = JoinRequest { user, token, code, solution: None, visit };
     let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),

@@ -12,6 +12,7 @@ use super::{Credential, TicketService, UnverifiedToken};
 use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::timeouts::{with_request_timeout, with_store_timeout};
+use crate::visits::Visit;
 use crate::wire;
 
 /// What a client sends to join a line.
@@ -23,6 +24,8 @@ pub(crate) struct JoinRequest<'a> {
     pub(crate) code: Option<&'a str>,
     /// The solution of a challenge.
     pub(crate) solution: Option<&'a str>,
+    /// What is counted about the visit.
+    pub(crate) visit: Visit,
 }
 
 impl TicketService {
@@ -35,7 +38,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution } = request;
+        let JoinRequest { user, token, code, solution, visit } = request;
         if !item.is_reserved()
             && let Err(limited) = self.rate_limits.check_user_join(item, &user)
         {
@@ -50,7 +53,7 @@ impl TicketService {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
             proof = JoinProof::Token;
         }
-        let joined = self.issue_ticket(item, user, (code, proof), begun).await;
+        let joined = self.issue_ticket(item, user, (code, proof), visit, begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -62,6 +65,7 @@ impl TicketService {
         item: &ItemId,
         user: UserId,
         (code, proof): (Option<&str>, JoinProof<'_>),
+        visit: Visit,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
@@ -85,6 +89,7 @@ impl TicketService {
                     // The user has a ticket of another lane.
                     (line, cached) = self.line_for_join(LineKey::from(&ticket)).await?;
                 }
+                self.visits.joined(&ticket, visit, new, self.clock.now_ms());
                 let token = self.ticket_keys.token(&ticket);
                 let (cached, place) = self.with_position(&line, &ticket, cached, place).await?;
                 let view = TicketView::from_live(place, self.clock.now_ms());
@@ -188,7 +193,9 @@ impl TicketService {
         let now = self.clock.now_ms();
         let left = with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
         self.lines.discard_cached_state(&ticket);
-        require_known_item(left)?;
+        if require_known_item(left)? {
+            self.visits.left(&ticket, now);
+        }
         if let Some(line) = self.lines.get(&LineKey::from(&ticket)) {
             // The refresh makes the end visible to the next poll at this pod. The user has left
             // even if it fails.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
-use daegi_api::{ApiDeps, ApiLimits};
+use daegi_api::{ApiDeps, ApiLimits, VisitOptions};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::config::Rates;
 use daegi_runtime::http::{HttpService, TrustedProxies};
@@ -34,6 +34,9 @@ const LIMITS: ApiLimits = ApiLimits {
     challenge_bits: 8,
     cached_lines: MAX_CACHED_LINES,
 };
+
+/// Without counts of visits, which would be written in the background.
+const NO_VISITS: VisitOptions = VisitOptions { country_header: None, retention: Duration::ZERO };
 
 pub(crate) struct Harness {
     pub(crate) store: SpyStore,
@@ -77,13 +80,21 @@ impl TestResponse {
 impl Harness {
     /// Starts an api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
-        Self::build(LIMITS, Rates::default(), TrustedProxies::default())
+        Self::build(LIMITS, Rates::default(), TrustedProxies::default(), NO_VISITS)
+    }
+
+    /// Starts a warm api with one open item, which counts visits.
+    pub(crate) async fn with_visits(item: &str, visits: VisitOptions) -> Self {
+        let harness = Self::build(LIMITS, Rates::default(), TrustedProxies::default(), visits);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
     }
 
     /// Starts a warm api with one open item and this limit of connections per ticket.
     pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
         let limits = ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS };
-        let harness = Self::build(limits, Rates::default(), TrustedProxies::default());
+        let harness = Self::build(limits, Rates::default(), TrustedProxies::default(), NO_VISITS);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
@@ -96,13 +107,18 @@ impl Harness {
 
     /// The same behind proxies.
     pub(crate) async fn behind_proxies(item: &str, rates: Rates, proxies: TrustedProxies) -> Self {
-        let harness = Self::build(LIMITS, rates, proxies);
+        let harness = Self::build(LIMITS, rates, proxies, NO_VISITS);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
     }
 
-    fn build(limits: ApiLimits, rates: Rates, trusted_proxies: TrustedProxies) -> Self {
+    fn build(
+        limits: ApiLimits,
+        rates: Rates,
+        trusted_proxies: TrustedProxies,
+        visits: VisitOptions,
+    ) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
@@ -116,6 +132,7 @@ impl Harness {
             limits,
             trusted_proxies,
             rates,
+            visits,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

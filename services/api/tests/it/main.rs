@@ -26,5 +26,6 @@ mod spy_store;
 mod sse_client;
 mod streams;
 mod tokens;
+mod visits;
 mod waiting_page;
 mod warmup;

@@ -146,6 +146,7 @@ impl Pod {
             health,
             trusted_proxies: Default::default(),
             rates: Default::default(),
+            visits: Default::default(),
         };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -373,7 +373,7 @@ fn line_minutes() -> AdminOperation {
 fn line_visitors() -> AdminOperation {
     let id = ("visitors", "With which devices, from where and how users came.");
     Operation::new(("get", "/waiting-item/{itemId}/visitors"), id, visitors::show)
-        .with_description("Counted at new tickets, by minute for 48 h and by hour for `DAEGI_HISTORY_DAYS`. Pods write their counts every 10 s. docs/PRIVACY.md says what is kept.")
+        .with_description("Counted at new tickets, by minute for 48 h and by hour for `DAEGI_HISTORY_DAYS`. Pods write their counts every 5 s. docs/PRIVACY.md says what is kept.")
         .with_parameters([ITEM, FROM, TO, VISITOR_STEP, FORMAT])
         .with_response(ResponseSpec::json::<Visitors>(200, "Counts, shares and percentiles."))
         .with_response(ResponseSpec::media(200, "Counts, shares and percentiles.", "text/csv"))
