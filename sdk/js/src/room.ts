@@ -16,6 +16,8 @@ export interface RoomOptions {
   fetch?: typeof fetch;
   /** Solves challenges, for example in a worker. Default: this thread, in slices of some milliseconds. */
   solve?: SolveChallenge;
+  /** How the operator's statistics name this client. Default: `sdk-js`; nothing on a page of another origin, whose proxy may not allow the header. */
+  client?: string;
 }
 
 export interface JoinOptions {
@@ -50,13 +52,15 @@ export class WaitingRoom {
   readonly #page: string;
   readonly #fetch: typeof fetch;
   readonly #solve: SolveChallenge;
+  readonly #client: string;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch, solve }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, client }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
     this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
+    this.#client = client ?? (isOtherOrigin(baseUrl) ? "" : "sdk-js");
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
@@ -66,11 +70,12 @@ export class WaitingRoom {
    */
   async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
     let solution: string | undefined;
+    const headers = { "user-id": userId, ...(this.#client && { "daegi-client": this.#client }) };
     for (let left = MAX_CHALLENGES; ; left--) {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
       const hasBody = Object.keys(body).length > 0;
-      const options = { method: "POST", headers: { "user-id": userId }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      const options = { method: "POST", headers, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
       } catch (error) {
@@ -150,6 +155,11 @@ export class WaitingRoom {
   }
 }
 
+/** Returns whether this is a page of another origin than the waiting room. */
+function isOtherOrigin(baseUrl: string): boolean {
+  const { location } = globalThis as { location?: Location };
+  return location !== undefined && new URL(baseUrl, location.href).origin !== location.origin;
+}
 
 function withTimeout(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms);

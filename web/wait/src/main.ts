@@ -9,6 +9,7 @@ import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
 import { InvitationPanel } from "./invitation-panel.js";
 import { takeCode } from "./address.js";
+import { clientName } from "./client-name.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
@@ -21,6 +22,7 @@ let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
   itemId: item,
+  client: clientName(performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined),
   solve(challenge, signal) {
     showChecking();
     return solveInWorker(challenge, signal);
