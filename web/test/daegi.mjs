@@ -39,12 +39,12 @@ function binary() {
 }
 
 export class DaegiProcess {
-  /** Starts a process; `store` is memory unless given. */
-  static async open(store = "memory") {
+  /** Starts a process; `store` is memory unless given. `options` are added. */
+  static async open(store = "memory", options = []) {
     const daegi = await DaegiProcess.#new();
     daegi.args.push("--store", store, "--kafka", "off", "--admin-token", ADMIN, "--ticket-secrets", SECRET);
     daegi.args.push("--pass-key", PASS_KEY);
-    daegi.args.push("--tick-ms", "100", "--token-count-to-move", "1", "--lease-ms", "500", "--log", "warn");
+    daegi.args.push("--tick-ms", "100", "--token-count-to-move", "1", "--lease-ms", "500", "--log", "warn", ...options);
     await daegi.start();
     return daegi;
   }

@@ -194,11 +194,21 @@ export class Api {
     return this.#call("GET", path, undefined, signal);
   }
 
+  /** Returns a response that is not JSON. */
+  async text(path: string): Promise<string> {
+    return (await this.#fetch("GET", path)).text();
+  }
+
   async send<T = unknown>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown): Promise<T> {
     return this.#call(method, path, body);
   }
 
   async #call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    const response = await this.#fetch(method, path, body, signal);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  }
+
+  async #fetch(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
     if (this.operator) headers["x-operator"] = encodeURIComponent(this.operator);
     if (body !== undefined) headers["content-type"] = "application/json";
@@ -211,7 +221,7 @@ export class Api {
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Refusal(response.status, await reason(response));
-    return (response.status === 204 ? undefined : await response.json()) as T;
+    return response;
   }
 }
 
