@@ -31,6 +31,8 @@
 //! | [`topic`] | Kafka topics |
 //! | [`trace`] | trace and span ids of tickets |
 //! | [`heartbeat`] | heartbeats of processes |
+//! | [`history`] | the figures of a line minute by minute |
+//! | [`visit`] | what is counted about visits |
 
 pub mod access;
 pub mod branding;
@@ -42,6 +44,7 @@ pub mod entry_flow;
 pub mod event;
 pub mod handover;
 pub mod heartbeat;
+pub mod history;
 pub mod ids;
 pub mod invitation;
 pub mod item;
@@ -62,6 +65,8 @@ pub mod ticket;
 pub mod token;
 pub mod topic;
 pub mod trace;
+mod varint;
+pub mod visit;
 pub mod wait;
 
 pub use access::{
@@ -81,6 +86,7 @@ pub use event::{
 };
 pub use handover::{HANDOVER_LIFETIME_MS, HandoverError};
 pub use heartbeat::{Heartbeat, RecentEvent};
+pub use history::{HourLog, MinuteFigures};
 pub use ids::{IdError, ItemId, Lane, MAX_CLOCK_LAG_MS, Number, Rank, UserId};
 pub use invitation::{Invitation, InvitationError};
 pub use item::{
@@ -106,6 +112,7 @@ pub use ticket::{EndReason, Status, Ticket};
 pub use token::{KeyError, TicketKeys, TokenError};
 pub use topic::{DuplicateTopicName, Topic, TopicName, TopicNameError, Topics};
 pub use trace::{SampleRatio, SampleRatioError, SpanId, TicketStep, TraceContext, TraceId};
+pub use visit::{VisitCounts, VisitLabel, VisitStep};
 pub use wait::{LaneFacts, StockChance, StockOutlook, WaitModel};
 
 /// Milliseconds since the Unix epoch.

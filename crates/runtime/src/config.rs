@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use clap::FromArgMatches;
 use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
@@ -116,6 +117,10 @@ pub struct Config {
     pub trusted_proxies: TrustedProxies,
     /// Whether the trusted proxies begin each connection of the public listener with a PROXY header.
     pub proxy_protocol: bool,
+    /// The header in which a content delivery network names the country of a client.
+    pub country_header: Option<HeaderName>,
+    /// How long the history of lines and visits is kept; zero if it is not.
+    pub history: Duration,
     /// How often sources, users and tickets may send requests to one api.
     pub rates: Rates,
     /// How long a shutdown waits for requests in flight.
@@ -283,6 +288,8 @@ impl Config {
                 options.forwarded_header,
             ),
             proxy_protocol: options.proxy_protocol,
+            country_header: options.country_header.0,
+            history: Duration::from_secs(u64::from(options.history_days) * 86_400),
             rates: Rates {
                 source_joins: options.source_joins.0,
                 source_polls: options.source_polls.0,

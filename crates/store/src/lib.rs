@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`], [`AccessStore`], [`SignalStore`] |
+//! | `traits` | [`Store`] and its roles: [`ItemStore`], [`ReplayStore`], [`TicketStore`], [`AdmissionStore`], [`OpeningStore`], [`ControlStore`], [`OutboxStore`], [`AdminStore`], [`AccessStore`], [`SignalStore`], [`HistoryStore`] |
 //! | `types` | arguments and results, by role |
 //! | [`limits`] | limits and retention times |
 //! | `lease`, `lock` | leader election: [`Lease`] over a [`LockBackend`] |
@@ -52,14 +52,15 @@ pub use redis::client::access::{RedisConfig, RedisFiles};
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{
-    AccessStore, AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore,
-    ReplayStore, SharedStore, SignalStore, Store, TicketStore,
+    AccessStore, AdminStore, AdmissionStore, ControlStore, HistoryStore, ItemStore, OpeningStore,
+    OutboxStore, ReplayStore, SharedStore, SignalStore, Store, TicketStore,
 };
 pub use types::{
     AccessChange, AccessLog, AccessOutcome, AccessRules, Admission, BeaconOutcome, ChangeCursor,
-    EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord, ItemUpdateOutcome, JoinOutcome,
-    JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts, LineSnapshot, LineTotals, LiveState,
-    MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome, ReplayState, Sweep, TicketState,
+    EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord, HourAppend, ItemUpdateOutcome,
+    JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts, LineSnapshot,
+    LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome, ReplayState,
+    Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

@@ -10,6 +10,7 @@ mod access;
 mod admin;
 mod admission;
 mod control;
+mod history;
 mod item;
 mod opening;
 mod outbox;
@@ -27,6 +28,7 @@ pub use self::access::AccessStore;
 pub use self::admin::AdminStore;
 pub use self::admission::AdmissionStore;
 pub use self::control::ControlStore;
+pub use self::history::HistoryStore;
 pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
@@ -51,6 +53,7 @@ pub trait Store:
     + AdminStore
     + AccessStore
     + SignalStore
+    + HistoryStore
 {
     /// Returns how many partitions the store has.
     fn partitions(&self) -> u16;

@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod admission;
+mod history;
 mod item;
 mod line;
 mod outbox;
@@ -12,6 +13,7 @@ pub use access::{AccessChange, AccessLog, AccessOutcome, AccessRules};
 pub use admin::{HeartbeatRecord, MemoryUsage};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
+pub use history::HourAppend;
 pub use item::{BeaconOutcome, ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};
 pub use line::{ChangeCursor, LaneCounts, LineCounts, LineSnapshot, LineTotals};
 pub use outbox::OutboxBatch;

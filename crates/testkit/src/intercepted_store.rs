@@ -1,20 +1,21 @@
 //! A memory store whose calls can be observed and failed.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use daegi_domain::{
     AccessEvent, CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate,
     Lane, LivenessPage, Millis, Number, PolicyChange, Settings, SignalCounts, Signals, Ticket,
-    UserId,
+    UserId, VisitCounts, VisitStep,
 };
 use daegi_store::{
     AccessChange, AccessLog, AccessOutcome, AccessRules, AccessStore, AdminStore, Admission,
     AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome, EntryProof, Epoch,
-    Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome, LaneJoin, LineCounts,
-    LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
-    PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, SignalStore, Store, Sweep,
-    TicketState, TicketStore,
+    Expiry, HeartbeatRecord, HistoryStore, HourAppend, ItemStore, ItemUpdateOutcome, JoinOutcome,
+    LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
+    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, SignalStore,
+    Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -425,6 +426,42 @@ impl<G: StoreInterceptor> SignalStore for InterceptedStore<G> {
 
     async fn signal_counts(&self, id: &ItemId, now: Millis) -> Result<SignalCounts> {
         intercept!(self.signal_counts(id, now))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> HistoryStore for InterceptedStore<G> {
+    async fn append_hour(
+        &self,
+        epoch: Epoch,
+        id: &ItemId,
+        append: HourAppend<'_>,
+        retention: Millis,
+    ) -> Result<Option<Vec<u8>>> {
+        intercept!(self.append_hour(epoch, id, append, retention))
+    }
+
+    async fn hours(&self, id: &ItemId, hours: RangeInclusive<u64>) -> Result<Vec<(u64, Vec<u8>)>> {
+        intercept!(self.hours(id, hours))
+    }
+
+    async fn add_visits(
+        &self,
+        id: &ItemId,
+        visits: &VisitCounts,
+        keep: Millis,
+        now: Millis,
+    ) -> Result<()> {
+        intercept!(self.add_visits(id, visits, keep, now))
+    }
+
+    async fn visits(
+        &self,
+        id: &ItemId,
+        step: VisitStep,
+        steps: RangeInclusive<u64>,
+    ) -> Result<Vec<(u64, VisitCounts)>> {
+        intercept!(self.visits(id, step, steps))
     }
 }
 

@@ -20,6 +20,8 @@ export interface RoomOptions {
   onChallenge?: OnChallenge;
   /** Revision of the waiting page, which it sends with its joins. Other clients leave it out. */
   page?: string;
+  /** How the operator's statistics name this client. Default: `sdk-js`; nothing on a page of another origin, whose proxy may not allow the header. */
+  client?: string;
 }
 
 export interface JoinOptions {
@@ -56,15 +58,17 @@ export class WaitingRoom {
   readonly #solve: SolveChallenge;
   readonly #onChallenge: OnChallenge | undefined;
   readonly #joinHeaders: Record<string, string>;
+  readonly #client: string;
   #clockOffsetMs = 0;
 
-  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, onChallenge, page }: RoomOptions) {
+  constructor({ itemId, baseUrl = "", fetch: customFetch, solve, onChallenge, page, client }: RoomOptions) {
     this.itemId = itemId;
     this.#line = `${baseUrl}/api/v1/item/${encodeURIComponent(itemId)}/waiting-queue`;
     this.#page = `${baseUrl}/wait/${encodeURIComponent(itemId)}/page.json`;
     this.#joinHeaders = page ? { "daegi-page": page } : {};
     this.#solve = solve ?? ((challenge, signal) => solveChallenge(challenge, signal));
     this.#onChallenge = onChallenge;
+    this.#client = client ?? (isOtherOrigin(baseUrl) ? "" : "sdk-js");
     this.#fetch = customFetch ?? ((...args) => fetch(...args));
   }
 
@@ -74,11 +78,12 @@ export class WaitingRoom {
    */
   async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
     let solution: string | undefined;
+    const headers = { "user-id": userId, ...this.#joinHeaders, ...(this.#client && { "daegi-client": this.#client }) };
     for (let left = MAX_CHALLENGES; ; left--) {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
       const hasBody = code || solution;
-      const options = { method: "POST", headers: { "user-id": userId, ...this.#joinHeaders }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      const options = { method: "POST", headers, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.request("", options)).json()) as Ticket;
       } catch (error) {
@@ -167,6 +172,11 @@ export class WaitingRoom {
   }
 }
 
+/** Returns whether this is a page of another origin than the waiting room. */
+function isOtherOrigin(baseUrl: string): boolean {
+  const { location } = globalThis as { location?: Location };
+  return location !== undefined && new URL(baseUrl, location.href).origin !== location.origin;
+}
 
 function withTimeout(ms: number, signal?: AbortSignal): AbortSignal {
   const limit = AbortSignal.timeout(ms);

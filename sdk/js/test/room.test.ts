@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 import { ProblemError } from "../src/index.js";
@@ -11,6 +12,18 @@ test("a join sends the user id and returns the ticket", async (context) => {
     json(response, ticket({ userId: String(request.headers["user-id"]) }), 201);
   });
   assert.equal((await line.join("lee")).userId, "lee");
+});
+
+test("a join names the client for the operator's statistics, as the caller likes", async (context) => {
+  const named: unknown[] = [];
+  for (const options of [{}, { client: "page;load=834" }, { client: "" }]) {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      named.push(request.headers["daegi-client"]);
+      json(response, ticket(), 201);
+    };
+    await (await room(context, answer, options)).join("lee");
+  }
+  assert.deepEqual(named, ["sdk-js", "page;load=834", undefined]);
 });
 
 test("an invitation code is sent in the body, and nothing without one", async (context) => {

@@ -14,6 +14,7 @@ use daegi_store::SharedStore;
 use crate::endpoints::tickets::fast_path;
 use crate::routes;
 use crate::tickets::TicketService;
+use crate::visits::VisitOptions;
 use crate::warmup::WarmUp;
 
 /// The name of the component in readiness and logs.
@@ -39,6 +40,8 @@ pub struct ApiDeps {
     pub widget: Option<WidgetConfig>,
     /// Whether lines survive a restart of the processes: with Redis, and not in memory. The waiting page says so.
     pub keeps_lines: bool,
+    /// How visits are counted.
+    pub visits: VisitOptions,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -102,7 +105,10 @@ fn internal_body_limit(method: &Method, path: &str) -> usize {
 #[must_use]
 pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     let (items, health) = (deps.store.clone(), deps.health.clone());
+    let (history, clock) = (deps.store.clone(), deps.clock.clone());
     let service = Arc::new(TicketService::new(deps, shutdown));
+    let visits = Arc::clone(&service.visits);
+    shutdown.spawn("api visits", visits.run(history, clock, shutdown.token().clone()));
     let warm_up = WarmUp::new(Arc::clone(&service), items);
     shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
     Api {
@@ -146,6 +152,10 @@ impl ApiDeps {
             rates: config.rates,
             widget: config.widget.clone(),
             keeps_lines: config.store != StoreConfig::Memory,
+            visits: VisitOptions {
+                country_header: config.country_header.clone(),
+                retention: config.history,
+            },
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

@@ -25,6 +25,7 @@
 //! | `warmup` | requests that the pod makes before it becomes ready |
 //! | `access` | the block and allow list |
 //! | `signals` | signals that tickets belong to programs |
+//! | `visits` | counts of visits, without what identifies a user |
 //! | `rate_limits` | how often sources, users and tickets may send requests |
 //! | `waiting_page` | the HTML of the waiting page |
 //! | `error`, `timeouts`, `metrics` | errors and their statuses, timeouts of store calls, metrics |
@@ -40,6 +41,7 @@ mod routes;
 mod signals;
 mod tickets;
 mod timeouts;
+mod visits;
 mod waiting_page;
 mod warmup;
 mod wire;
@@ -48,3 +50,4 @@ pub use app::{Api, ApiDeps, ApiLimits, COMPONENT, run, start};
 pub use daegi_bootstrap::Listeners;
 pub use error::Error;
 pub use routes::document as openapi_document;
+pub use visits::VisitOptions;

@@ -62,6 +62,8 @@ pub(crate) const ACCESS_RULES: &str = "daegi_api_access_rules";
 pub(crate) const SIGNALS: &str = "daegi_api_signals_total";
 /// Tickets whose signals were not counted, because too many waited to be written.
 pub(crate) const SIGNALS_UNRECORDED: &str = "daegi_api_signals_unrecorded_total";
+/// Visits that are missing in the history, because the store refused them or the pod counts too many lines.
+pub(crate) const VISITS_DROPPED: &str = "daegi_api_visits_dropped_total";
 /// Flushed pages of marks of seen tickets.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -152,6 +154,7 @@ fn describe() {
         (BLOCKED_UNRECORDED, "Events of blocked users that are missing in the export"),
         (SIGNALS, "Tickets that got a signal of a program, by signal"),
         (SIGNALS_UNRECORDED, "Tickets whose signals were not counted"),
+        (VISITS_DROPPED, "Visits that are missing in the history"),
         (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
     ] {
         describe_counter!(name, Unit::Count, help);
@@ -186,6 +189,7 @@ impl Metrics {
         counter!(BLOCKED_UNRECORDED).increment(0);
         gauge!(ACCESS_RULES).increment(0);
         counter!(TOO_OLD).increment(0);
+        counter!(VISITS_DROPPED).increment(0);
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),

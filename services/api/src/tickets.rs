@@ -43,6 +43,7 @@ use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
 use crate::rate_limits::RateLimits;
 use crate::signals::SignalTracker;
+use crate::visits::Visits;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
@@ -70,6 +71,7 @@ pub(crate) struct TicketService {
     pub(crate) access: Arc<AccessControl>,
     pub(crate) signals: Arc<SignalTracker>,
     proxies: TrustedProxies,
+    pub(crate) visits: Arc<Visits>,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -119,6 +121,7 @@ impl TicketService {
             signals,
             rate_limits: RateLimits::new(deps.trusted_proxies.clone(), deps.rates),
             proxies: deps.trusted_proxies,
+            visits: Arc::new(Visits::new(deps.visits)),
             connections: ConnectionLimiter::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
             stop: shutdown.token().clone(),

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderMap;
 use daegi_domain::{ItemChange, ItemId, ItemName, NameError, UserId};
 use daegi_runtime::health::Component;
 use daegi_runtime::outage::{Backoff, OutageLog};
@@ -88,8 +89,16 @@ impl WarmUp {
         let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
         let client = &Client::default();
         let signals = JoinSignals::default();
-        let join =
-            |user| JoinRequest { user, token: None, code: None, solution: None, client, signals };
+        let visit = self.service.visits.classify(&HeaderMap::new());
+        let join = |user| JoinRequest {
+            user,
+            token: None,
+            code: None,
+            solution: None,
+            client,
+            signals,
+            visit,
+        };
         let joins = users.into_iter().map(|user| self.service.join(&self.id, join(user), None));
         let tickets: Vec<Ticket> =
             try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();

@@ -15,8 +15,10 @@ mod invitations;
 mod items;
 mod leader;
 mod lines;
+mod minutes;
 mod overview;
 mod overview_cache;
+mod period;
 mod policy;
 mod processes;
 mod recovery;
@@ -26,6 +28,7 @@ mod settings;
 mod sign_in;
 mod simulate;
 mod view;
+mod visitors;
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;

@@ -5,6 +5,7 @@
 //! lease immediately so that the next leader need not wait until it expires.
 
 mod line_gauges;
+mod minute_recorder;
 mod settings_recorder;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::relay::RecentEvents;
 use crate::{Beacons, Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
 use line_gauges::LineGauges;
 pub(crate) use line_gauges::outbox_pending;
+pub use minute_recorder::MinuteRecorder;
 
 /// Delay after a tick that failed, and how often the tick length is read again during a longer tick.
 const TICK_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,6 +41,7 @@ pub struct LeaderLoop {
     health: Component,
     lease: Duration,
     outbox_max: u64,
+    history: Duration,
     ticket_keys: TicketKeys,
     beacons: Arc<Beacons>,
     relay: Relay,
@@ -56,6 +59,7 @@ impl LeaderLoop {
             health: deps.health,
             lease: deps.lease,
             outbox_max: deps.outbox_max,
+            history: deps.history,
             ticket_keys: deps.ticket_keys,
             beacons: deps.beacons,
             leadership,
@@ -129,9 +133,11 @@ impl LeaderLoop {
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max)
             .with_ticket_keys(self.ticket_keys.clone())
             .with_beacons(self.beacons.clone());
+        let minutes = MinuteRecorder::new(self.store.clone(), epoch, self.history);
         let working = async {
             tokio::select! {
-                () = self.run_ticks(ticker, &mut gauges) => {}
+                () = self.run_ticks(ticker, &mut gauges, &minutes) => {}
+                () = minutes.run(&self.clock) => {}
                 () = self.relay.run() => {}
                 () = self.beacons.run() => {}
                 () = self.publish_leader(&current) => {}
@@ -163,7 +169,12 @@ impl LeaderLoop {
 
     /// Ticks until the store rejects the epoch. A tick that takes longer than its length is followed by
     /// the next one immediately, and missed ticks are not caught up.
-    async fn run_ticks(&self, mut ticker: Ticker, gauges: &mut LineGauges) {
+    async fn run_ticks(
+        &self,
+        mut ticker: Ticker,
+        gauges: &mut LineGauges,
+        minutes: &MinuteRecorder,
+    ) {
         let mut tick_outage = OutageLog::new("tick");
         let mut outbox_outage = OutageLog::new("outbox");
         let mut beacon_outage = OutageLog::new("beacon");
@@ -173,6 +184,7 @@ impl LeaderLoop {
                 Ok(report) => {
                     self.record_tick(&report, started.elapsed(), &mut outbox_outage);
                     record_beacons(&report, &mut beacon_outage);
+                    minutes.note_tick(&report.lines);
                     gauges.update(&report, self.clock.now_ms()).await;
                     let Some(error) = &report.unavailable else {
                         tick_outage.recovered();

@@ -11,7 +11,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`tick`] | one round over the active lines: expire, admit, sweep |
-//! | [`leader`] | leader election, terms, the interval of ticks |
+//! | [`leader`] | leader election, terms, the interval of ticks, the history of lines |
 //! | [`leadership`] | the state of this replica in the election |
 //! | [`beacon`] | the rounds of drand that draws wait for |
 //! | [`relay`] | publishes the outbox to a sink |
@@ -53,7 +53,7 @@ pub use admin::AdminState;
 pub use beacon::Beacons;
 pub use daegi_bootstrap::Listeners;
 pub use error::Error;
-pub use leader::LeaderLoop;
+pub use leader::{LeaderLoop, MinuteRecorder};
 pub use leadership::Leadership;
 pub use monitor::LineMonitor;
 pub use relay::{DiscardSink, EventSink, KafkaSink, RecentEvents, Relay, RelayError, SharedSink};
@@ -78,6 +78,8 @@ pub struct SchedulerDeps {
     pub lease: Duration,
     /// The number of unpublished admission events of a partition at which admission is held.
     pub outbox_max: u64,
+    /// How long the minutes of lines are kept; zero if they are not recorded.
+    pub history: Duration,
     /// Signs tokens, whose hashes are part of a draw, and invitation codes.
     pub ticket_keys: TicketKeys,
     /// The rounds that draws wait for.
@@ -142,6 +144,7 @@ impl SchedulerDeps {
             health: context.health.component(COMPONENT),
             lease: config.lease,
             outbox_max: config.outbox_max,
+            history: config.history,
             ticket_keys: config.secrets.ticket_keys.clone(),
             beacons: Arc::new(Beacons::new(RelayClient::new(config.drand_urls.0.clone())?)),
             blocklist: config.blocklist.clone(),

@@ -23,7 +23,12 @@ interface Props {
 }
 
 const HEIGHT = 150;
-const time = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const HOUR = 3600;
+const seconds = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const minutes = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const days = new Intl.DateTimeFormat(language, { month: "short", day: "numeric" });
+/** Distances between labels of the time axis, in seconds. */
+const INTERVALS = [10, 30, 60, 120, 300, 600, 1800, HOUR, 2 * HOUR, 4 * HOUR, 12 * HOUR, 24 * HOUR, 48 * HOUR, 168 * HOUR];
 const dark = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
 
 export function Chart({ title, series, data, span, show, empty }: Props) {
@@ -73,6 +78,12 @@ export function Chart({ title, series, data, span, show, empty }: Props) {
   );
 }
 
+/** Returns the format of times on an axis of this length. */
+function timeLabel(span: number): Intl.DateTimeFormat {
+  if (span > 48 * HOUR) return days;
+  return span > HOUR / 2 ? minutes : seconds;
+}
+
 function options(element: HTMLElement, series: Series[], span: { current: number }, show: Props["show"]): uPlot.Options {
   const style = getComputedStyle(element);
   const colour = (name: string) => style.getPropertyValue(name).trim();
@@ -90,7 +101,7 @@ function options(element: HTMLElement, series: Series[], span: { current: number
       y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
     },
     axes: [
-      { ...axis, space: 62, size: 26, incrs: [10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600], values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
+      { ...axis, space: 62, size: 26, incrs: INTERVALS, values: (_, splits) => splits.map((at) => timeLabel(span.current).format(at * 1000)) },
       { ...axis, space: 34, size: 52, values: (_, splits) => splits.map((value) => (show(value) === "–" ? "" : show(value))) },
     ],
     series: [

@@ -12,6 +12,7 @@ import { Countdown } from "./countdown.js";
 import { etaText } from "./eta.js";
 import { Invitation } from "./invitation.js";
 import { takeCode } from "./address.js";
+import { clientName } from "./client-name.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
@@ -30,6 +31,7 @@ const locale = localeOf(lang, navigator.languages);
 const room = new WaitingRoom({
   itemId: item,
   page: revision,
+  client: clientName(performance.getEntriesByType("navigation")[0] as PerformanceNavigationTiming | undefined),
   solve(challenge, signal) {
     showChecking(messages.checkingHead, messages.checkingText);
     return solveInWorker(challenge, signal);

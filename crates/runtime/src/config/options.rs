@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
-use super::value::{self, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
+use super::value::{self, HeaderOption, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
 use super::widget::{self, WidgetOptions, WidgetProvider, WidgetSecret};
 use super::{AdminToken, ConfigError, OtlpEndpoint, OtlpHeaders, RelayUrls, Role, args};
 use crate::http::{ForwardedHeader, Limits};
@@ -284,6 +284,17 @@ pub(super) struct Options {
     #[arg(default_value = "false", default_missing_value = "true")]
     #[arg(action = ArgAction::Set, value_parser = value::switch)]
     pub(super) proxy_protocol: bool,
+
+    /// The header in which a content delivery network names the country of the client, such as
+    /// `cf-ipcountry`, for the counts of visits. Clients can invent it unless the network replaces it.
+    /// Empty: countries are not counted.
+    #[arg(long, value_name = "HEADER", default_value = "", value_parser = value::header_name)]
+    pub(super) country_header: HeaderOption,
+
+    /// How many days the history of lines and the counts of visits are kept in the store; 0 keeps none.
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true, default_value_t = 30)]
+    #[arg(value_parser = value_parser!(u16).range(0..=366))]
+    pub(super) history_days: u16,
 
     /// How often clients of one address (IPv6: of one /64) may join through one api: `20:500` is 20 per
     /// second and 500 at the same time; `off` is no limit. A whole campus may be behind one address.

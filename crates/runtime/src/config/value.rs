@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{fmt, fs, io};
 
+use axum::http::HeaderName;
 use daegi_domain::{KeyError, PassKeys, TicketKeys};
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
@@ -73,6 +74,8 @@ pub enum InvalidValue {
     UnknownWidget,
     #[error("must be an http:// or https:// address of a host, without user and password")]
     InvalidWidgetUrl,
+    #[error("must be the name of a header, such as cf-ipcountry")]
+    InvalidHeader,
     #[error("must be x-forwarded-for or forwarded")]
     UnknownForwardedHeader,
     #[error("must be true or false")]
@@ -259,6 +262,15 @@ pub(super) struct RateOption(pub(super) Option<Rate>);
 
 pub(super) fn rate(text: &str) -> Result<RateOption, InvalidRate> {
     Rate::parse(text).map(RateOption)
+}
+
+/// The name of a header that is read, if any.
+#[derive(Debug, Clone)]
+pub(super) struct HeaderOption(pub(super) Option<HeaderName>);
+
+pub(super) fn header_name(text: &str) -> Result<HeaderOption, InvalidValue> {
+    let parse = |text: &str| text.parse().map_err(|_| InvalidValue::InvalidHeader);
+    Some(text).filter(|text| !text.is_empty()).map(parse).transpose().map(HeaderOption)
 }
 
 pub(super) fn ticket_secrets(text: &str) -> Result<TicketKeys, InvalidValue> {

@@ -127,7 +127,12 @@ impl Document {
     fn responses<S>(&self, operation: &Operation<S>, schemas: &mut Schemas) -> Value {
         let mut responses: BTreeMap<String, Value> = BTreeMap::new();
         for response in &operation.responses {
-            responses.insert(response.status.to_string(), success(response, schemas));
+            let described = success(response, schemas);
+            match responses.get_mut(&response.status.to_string()) {
+                // Another media type of the same response.
+                Some(known) => merge_content(known, described),
+                None => drop(responses.insert(response.status.to_string(), described)),
+            }
         }
         let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         for code in self.problems.iter().chain(&operation.problems) {
@@ -143,6 +148,13 @@ impl Document {
             responses.insert("default".to_owned(), default);
         }
         json!(responses)
+    }
+}
+
+fn merge_content(response: &mut Value, other: Value) {
+    let media_types = other["content"].as_object().into_iter().flatten();
+    for (media_type, content) in media_types {
+        response["content"][media_type] = content.clone();
     }
 }
 

@@ -26,6 +26,8 @@ fn the_all_in_one_needs_nothing() {
     assert_eq!((config.challenge_share, config.challenge_extra_bits), (100, 3));
     assert_eq!(config.widget, None);
     assert!(!config.proxy_protocol);
+    assert_eq!(config.history, Duration::from_secs(30 * 86_400));
+    assert_eq!(config.country_header, None);
     assert_eq!(config.max_connections, 20_000);
     assert_eq!(config.connection_age, Duration::from_secs(60));
     assert_eq!(config.connection_requests, 10_000);
@@ -81,6 +83,8 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_CHALLENGE_EXTRA_BITS", "0"),
         ("DAEGI_TRUSTED_PROXIES", "10.0.0.0/8"),
         ("DAEGI_PROXY_PROTOCOL", "true"),
+        ("DAEGI_HISTORY_DAYS", "7"),
+        ("DAEGI_COUNTRY_HEADER", "CF-IPCountry"),
         ("DAEGI_MAX_CACHED_LINES", "10"),
         ("DAEGI_TICKET_MAX_AGE", "2h"),
         ("DAEGI_DRAIN_MS", "0"),
@@ -100,6 +104,8 @@ fn every_option_can_be_a_variable() {
     assert_eq!(config.challenge_bits, 20);
     assert_eq!((config.challenge_share, config.challenge_extra_bits), (7, 0));
     assert!(config.proxy_protocol);
+    assert_eq!(config.history, Duration::from_secs(7 * 86_400));
+    assert_eq!(config.country_header.unwrap(), "cf-ipcountry");
     assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
     assert_eq!((config.connection_age, config.connection_requests), (Duration::from_secs(1), 1));
     assert_eq!(config.drain, Duration::ZERO);
@@ -174,6 +180,8 @@ fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
         ("max-long-polls", "1000001", "1000001 is not in 0..=1000000"),
         ("max-held-per-ticket", "0", "0 is not in 1..=1000"),
         ("challenge-bits", "25", "25 is not in 1..=24"),
+        ("history-days", "367", "367 is not in 0..=366"),
+        ("country-header", "cf ipcountry", "must be the name of a header"),
         ("max-cached-lines", "0", "0 is not in 1..=1000000"),
         ("drain-ms", "300001", "300001 is not in 0..=300000"),
         (

@@ -1,6 +1,8 @@
 //! One file per Lua script, with the same name: the specification of the Redis store.
 
+pub(super) mod add_visits;
 pub(super) mod admit;
+pub(super) mod append_hour;
 pub(super) mod checkpoint_control;
 pub(super) mod close_line;
 pub(super) mod end_ticket;

@@ -5,6 +5,7 @@ use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 use super::access::AccessState;
 use super::admin::{AuditLog, Heartbeats};
 use super::generation::Generation;
+use super::history::LineHistories;
 use super::item_lines::ItemLines;
 use super::line::Line;
 use super::outbox::{Outbox, PendingEvents, StepEvents};
@@ -31,6 +32,7 @@ pub(super) struct State {
     pub(super) heartbeats: Heartbeats,
     pub(super) access: AccessState,
     pub(super) signals: BTreeMap<ItemId, ItemSignals>,
+    pub(super) histories: LineHistories,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
@@ -60,6 +62,7 @@ impl State {
             heartbeats: Heartbeats::default(),
             access: AccessState::default(),
             signals: BTreeMap::new(),
+            histories: LineHistories::default(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
             handovers: HashMap::new(),

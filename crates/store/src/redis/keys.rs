@@ -177,6 +177,21 @@ impl LineKeys {
         format!("{}draw:{}", self.prefix, hex::encode(&root[..16]))
     }
 
+    /// HASH hour → log: the figures by minute on one day. Has a TTL.
+    pub(super) fn minutes(&self, day: u64) -> String {
+        format!("{}minutes:{day}", self.prefix)
+    }
+
+    /// HASH minute → counts: the visits by minute in one hour. Has a TTL.
+    pub(super) fn visits_by_minute(&self, hour: u64) -> String {
+        format!("{}visits:{hour}", self.prefix)
+    }
+
+    /// HASH hour → counts: the visits by hour on one day. Has a TTL.
+    pub(super) fn visits_by_hour(&self, day: u64) -> String {
+        format!("{}visits-by-hour:{day}", self.prefix)
+    }
+
     /// HASH page → bits: the numbers of all lanes seen during one slice of time. Has a TTL.
     pub(super) fn slice(&self, slice: u64) -> String {
         format!("{}seen:{slice}", self.prefix)

@@ -13,13 +13,14 @@ use daegi_domain::entry_flow::MAX_ENDS;
 use daegi_domain::lane::share::STRIDE;
 use daegi_domain::liveness::{PAGE_NUMBERS, SLICE_MS};
 use daegi_domain::rate::{BUCKET_MS, BUCKETS};
+use daegi_domain::visit::OPEN_DIMENSIONS;
 use daegi_domain::{MAX_CLOCK_LAG_MS, Number, Policy};
 
 use super::keys::{LANE_KEYS, LINE_KEYS};
 use crate::limits;
 
 /// The constants that Lua shares with Rust. A script declares those that it uses.
-fn constants() -> [(&'static str, u64); 22] {
+fn constants() -> [(&'static str, u64); 24] {
     let default_absence_seconds = Policy::default().absence_limit_seconds().unwrap_or(0);
     [
         ("MAX_NUMBER", Number::MAX.0),
@@ -44,6 +45,8 @@ fn constants() -> [(&'static str, u64); 22] {
         ("RATE_BUCKET_MS", BUCKET_MS),
         ("RATE_BUCKETS", BUCKETS),
         ("ENTRY_FLOW_ENDS", MAX_ENDS),
+        ("FIRST_OPEN", OPEN_DIMENSIONS[0] as u64),
+        ("LAST_OPEN", OPEN_DIMENSIONS[1] as u64),
     ]
 }
 
@@ -181,6 +184,10 @@ registry! {
     append_access_events [] (ACCESS_LOG) (max_events: int, events..);
     // Signals of tickets.
     add_signals [] (SIGNALS) (now: int, retention: int, max_tickets: int, tickets..);
+    // History.
+    append_hour [fence] (FENCE, MINUTES) (epoch, hour, length: int, record, ttl_ms);
+    add_visits [] (VISIT_MINUTES, VISIT_HOURS)
+        (minute, hour, max_labels: int, minutes_ttl_ms, hours_ttl_ms, counts..);
 }
 
 /// The scripts, assembled and hashed once per process.

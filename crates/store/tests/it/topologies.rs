@@ -5,7 +5,7 @@ use daegi_testkit::{RedisCluster, redis_cluster_or_skip, redis_sentinel_or_skip}
 use tokio::runtime::Runtime;
 
 use crate::support::{PARTITIONS, SETTINGS, Topology, run_again_at};
-use crate::{access, admin, item_updates, lease, model, rules};
+use crate::{access, admin, history, item_updates, lease, model, rules};
 
 /// Every rule by name, then random histories against the model.
 fn every_suite(runtime: &Runtime, topology: &Topology) {
@@ -15,6 +15,7 @@ fn every_suite(runtime: &Runtime, topology: &Topology) {
         lease::ALL_TOPOLOGIES,
         admin::ALL_TOPOLOGIES,
         access::ALL_TOPOLOGIES,
+        history::ALL_TOPOLOGIES,
     ];
     for rule in suites.into_iter().flatten() {
         runtime.block_on(topology.flush());

@@ -39,7 +39,11 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let item = presented.item.clone();
     let subscription = service.subscribe(presented, Transport::Sse, last.to_owned(), page).await?;
+    if !last.is_empty() {
+        service.visits.reconnected(&item);
+    }
     // The server polls this stream only when the connection accepts data, so that a slow client
     // skips intermediate states.
     let events = stream::unfold(subscription, |mut subscription| async {

@@ -22,6 +22,7 @@ use super::{
 use crate::access::Client;
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
+use crate::visits::Visit;
 use crate::wire::{Join, Ticket, Wait};
 
 /// `POST …/waiting-queue`
@@ -32,6 +33,7 @@ pub(crate) async fn join(
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
     JoinHeaders { code, challenge, client, signals }: JoinHeaders,
+    visit: Visit,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let body = body.map_or_else(Join::default, |JsonBody(body)| body);
@@ -43,7 +45,7 @@ pub(crate) async fn join(
     ))?;
     let token = token.as_deref();
     let (code, solution) = (code.as_deref(), solution.as_deref());
-    let request = JoinRequest { user, token, code, solution, client: &client, signals };
+    let request = JoinRequest { user, token, code, solution, client: &client, signals, visit };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -139,14 +141,15 @@ fn fast_join(
         return None;
     }
     let token = bearer(headers).map(str::to_owned);
-    let begun = service.tracer.begin(headers);
+    let (begun, visit) = (service.tracer.begin(headers), service.visits.classify(headers));
     let client = service.client(head.peer, headers);
     let signals = service.signals.join_signals(client.source(), headers, DAEGI_PAGE);
     let service = Arc::clone(service);
     Some(FastResponse::Pending(Box::pin(async move {
         let token = token.as_deref();
         let client = &client;
-        let request = JoinRequest { user, token, code: None, solution: None, client, signals };
+        let request =
+            JoinRequest { user, token, code: None, solution: None, client, signals, visit };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))

@@ -62,7 +62,13 @@ pub(crate) async fn page(
     }
     let item = ItemId::parse(&item).ok();
     let (summary, state) = match &item {
-        Some(item) => find(&service, item, client, &headers).await,
+        Some(item) => {
+            let found = find(&service, item, client, &headers).await;
+            if found.0.is_some() {
+                service.visits.viewed(item);
+            }
+            found
+        }
         None => (None, PageState::Missing),
     };
     let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
@@ -194,7 +200,8 @@ pub(crate) async fn join(
     };
     let token = held.as_ref().map(|held| held.token.as_str());
     let (code, client) = (code.as_deref(), &client);
-    let request = JoinRequest { user, token, code, solution: None, client, signals };
+    let visit = service.visits.classify(&headers).by_form();
+    let request = JoinRequest { user, token, code, solution: None, client, signals, visit };
     let joined = service.join(&item, request, begun.as_ref()).await;
     let home = match &joined {
         Ok(_) => format!("/wait/{item}"),

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::lines::{CachedLine, LineHandle, LineKey};
 use crate::signals::JoinSignals;
 use crate::timeouts::{with_request_timeout, with_store_timeout};
+use crate::visits::Visit;
 use crate::wire;
 
 /// What a client sends to join a line.
@@ -29,6 +30,8 @@ pub(crate) struct JoinRequest<'a> {
     pub(crate) client: &'a Client,
     /// Signs of a program.
     pub(crate) signals: JoinSignals,
+    /// What is counted about the visit.
+    pub(crate) visit: Visit,
 }
 
 impl TicketService {
@@ -41,7 +44,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution, client, signals } = request;
+        let JoinRequest { user, token, code, solution, client, signals, visit } = request;
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
@@ -55,7 +58,8 @@ impl TicketService {
         }
         // An allow rule also says that the client may be a program.
         let signals = (!is_exempt).then_some(signals);
-        let joined = self.issue_ticket(item, user, (code, proof, signals), client, begun).await;
+        let joined =
+            self.issue_ticket(item, user, (code, proof), (client, signals, visit), begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -81,8 +85,8 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
-        (code, mut proof, signals): (Option<&str>, JoinProof<'_>, Option<JoinSignals>),
-        client: &Client,
+        (code, mut proof): (Option<&str>, JoinProof<'_>),
+        (client, signals, visit): (&Client, Option<JoinSignals>, Visit),
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
@@ -111,6 +115,7 @@ impl TicketService {
                 if let Some(signals) = signals.filter(|_| new) {
                     self.signals.joined(&ticket, signals);
                 }
+                self.visits.joined(&ticket, visit, new, self.clock.now_ms());
                 let token = self.ticket_keys.token(&ticket);
                 let (cached, place) = self.with_position(&line, &ticket, cached, place).await?;
                 let view = TicketView::from_live(place, self.clock.now_ms());
@@ -214,7 +219,9 @@ impl TicketService {
         let now = self.clock.now_ms();
         let left = with_store_timeout("leave", self.store.leave(&ticket, now)).await?;
         self.lines.discard_cached_state(&ticket);
-        require_known_item(left)?;
+        if require_known_item(left)? {
+            self.visits.left(&ticket, now);
+        }
         if let Some(line) = self.lines.get(&LineKey::from(&ticket)) {
             // The refresh makes the end visible to the next poll at this pod. The user has left
             // even if it fails.

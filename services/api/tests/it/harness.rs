@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use axum::response::Response;
-use daegi_api::{ApiDeps, ApiLimits};
+use daegi_api::{ApiDeps, ApiLimits, VisitOptions};
 use daegi_domain::{ItemChange, ItemId, ItemName, Number, PassKeys, Policy, Settings, TicketKeys};
 use daegi_runtime::config::{Rates, WidgetConfig};
 use daegi_runtime::http::{HttpService, TrustedProxies};
@@ -36,6 +36,9 @@ const LIMITS: ApiLimits = ApiLimits {
     challenge_extra_bits: 3,
     cached_lines: MAX_CACHED_LINES,
 };
+
+/// Without counts of visits, which would be written in the background.
+const NO_VISITS: VisitOptions = VisitOptions { country_header: None, retention: Duration::ZERO };
 
 pub(crate) struct Harness {
     pub(crate) store: SpyStore,
@@ -79,7 +82,16 @@ impl TestResponse {
 impl Harness {
     /// Starts an api that has not warmed up yet.
     pub(crate) fn cold() -> Self {
-        Self::build(LIMITS, Rates::default(), TrustedProxies::default(), None)
+        Self::build(LIMITS, Rates::default(), TrustedProxies::default(), None, NO_VISITS)
+    }
+
+    /// Starts a warm api with one open item, which counts visits.
+    pub(crate) async fn with_visits(item: &str, visits: VisitOptions) -> Self {
+        let (rates, proxies) = (Rates::default(), TrustedProxies::default());
+        let harness = Self::build(LIMITS, rates, proxies, None, visits);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
     }
 
     /// Starts a warm api with one open item, these limits and rates, and this widget.
@@ -91,7 +103,7 @@ impl Harness {
     ) -> Self {
         let mut limits = LIMITS;
         change(&mut limits);
-        let harness = Self::build(limits, rates, TrustedProxies::default(), widget);
+        let harness = Self::build(limits, rates, TrustedProxies::default(), widget, NO_VISITS);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
@@ -100,7 +112,8 @@ impl Harness {
     /// Starts a warm api with one open item and this limit of connections per ticket.
     pub(crate) async fn with_held_per_ticket(item: &str, held_per_ticket: usize) -> Self {
         let limits = ApiLimits { held_per_ticket, long_polls: 10, ..LIMITS };
-        let harness = Self::build(limits, Rates::default(), TrustedProxies::default(), None);
+        let harness =
+            Self::build(limits, Rates::default(), TrustedProxies::default(), None, NO_VISITS);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
@@ -113,7 +126,7 @@ impl Harness {
 
     /// The same behind proxies.
     pub(crate) async fn behind_proxies(item: &str, rates: Rates, proxies: TrustedProxies) -> Self {
-        let harness = Self::build(LIMITS, rates, proxies, None);
+        let harness = Self::build(LIMITS, rates, proxies, None, NO_VISITS);
         harness.wait_until_ready().await;
         harness.put_item(item, 1000, true).await;
         harness
@@ -124,6 +137,7 @@ impl Harness {
         rates: Rates,
         trusted_proxies: TrustedProxies,
         widget: Option<WidgetConfig>,
+        visits: VisitOptions,
     ) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
@@ -140,6 +154,7 @@ impl Harness {
             rates,
             widget,
             keeps_lines: true,
+            visits,
             tracer: Tracer::default(),
             health: health.component("api"),
         };

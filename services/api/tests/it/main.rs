@@ -28,6 +28,7 @@ mod spy_store;
 mod sse_client;
 mod streams;
 mod tokens;
+mod visits;
 mod waiting_page;
 mod warmup;
 mod widget;

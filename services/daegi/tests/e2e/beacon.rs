@@ -50,6 +50,7 @@ impl Fleet {
             widget: None,
             rates: Default::default(),
             keeps_lines: true,
+            visits: Default::default(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };
@@ -65,6 +66,7 @@ impl Fleet {
             health: health.component("scheduler"),
             lease: Duration::from_secs(3),
             outbox_max: 1_000,
+            history: Duration::ZERO,
             ticket_keys: keys,
             beacons: Arc::new(daegi_scheduler::Beacons::new(relay)),
             blocklist: None,

@@ -29,3 +29,4 @@ mod settings_recovery;
 mod tokens;
 mod traces;
 mod verify;
+mod visitors;

@@ -148,6 +148,7 @@ impl Pod {
             widget: None,
             rates: Default::default(),
             keeps_lines: true,
+            visits: Default::default(),
         };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -21,14 +21,17 @@ use super::invitations::{Invitations, NewInvitations};
 use super::items::Items;
 use super::leader::LeaderView;
 use super::lines::{LineDetail, LineHistory};
+use super::minutes::LineMinutes;
 use super::overview::{self, Overview, Sort};
+use super::period::Format;
 use super::recovery::Declared;
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::settings::{Quota, Tick};
 use super::view::ItemView;
+use super::visitors::Visitors;
 use super::{
-    AdminState, access, audit, beacon, counts, forecast, invitations, items, leader, lines, policy,
-    recovery, settings, simulate,
+    AdminState, access, audit, beacon, counts, forecast, invitations, items, leader, lines,
+    minutes, policy, recovery, settings, simulate, visitors,
 };
 
 type AdminOperation = Operation<Arc<AdminState>>;
@@ -108,6 +111,31 @@ const LINE_LIMIT: Parameter = Parameter {
     },
     ..SEARCH
 };
+const FROM: Parameter = Parameter {
+    name: "from",
+    description: "When the period begins, as RFC 3339. Default: a day before its end.",
+    schema: |_| json_schema!({ "type": "string", "format": "date-time" }),
+    ..SEARCH
+};
+const TO: Parameter =
+    Parameter { name: "to", description: "When it ends, as RFC 3339. Default: now.", ..FROM };
+const STEP: Parameter = Parameter {
+    name: "step",
+    description: "The length of a step in minutes. Default: the shortest with at most 1,500 steps.",
+    schema: |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": 1440 }),
+    ..SEARCH
+};
+const VISITOR_STEP: Parameter = Parameter {
+    description: "The length of a step in minutes. Default: the shortest that is kept.",
+    schema: |_| json_schema!({ "type": "integer", "enum": [1, 60] }),
+    ..STEP
+};
+const FORMAT: Parameter = Parameter {
+    name: "format",
+    description: "The form of the response. Default: `json`.",
+    schema: schema_of::<Format>,
+    ..SEARCH
+};
 
 const RULE_SEARCH: Parameter = Parameter {
     description: "Only rules whose id, subject, item, reason or author contains this.",
@@ -166,6 +194,8 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
                 line_forecast(),
                 line_now(),
                 line_history(),
+                line_minutes(),
+                line_visitors(),
             ],
         },
         Group {
@@ -389,6 +419,26 @@ fn run_simulation() -> AdminOperation {
         .with_response(ResponseSpec::json::<Forecast>(200, "What would happen."))
         .with_problems(BODY_PROBLEMS)
         .with_problems([Code::Conflict])
+}
+
+fn line_minutes() -> AdminOperation {
+    let id = ("minutes", "The stored history of a line, minute by minute.");
+    Operation::new(("get", "/waiting-item/{itemId}/minutes"), id, minutes::show)
+        .with_description("Written once per minute by the leader, kept for `DAEGI_HISTORY_DAYS`, and the same from every replica. Dates and times of steps are multiples of the step since 1970, in UTC.")
+        .with_parameters([ITEM, FROM, TO, STEP, FORMAT])
+        .with_response(ResponseSpec::json::<LineMinutes>(200, "One list per figure, oldest first."))
+        .with_response(ResponseSpec::media(200, "One list per figure, oldest first.", "text/csv"))
+        .with_problems(ITEM_PROBLEMS)
+}
+
+fn line_visitors() -> AdminOperation {
+    let id = ("visitors", "With which devices, from where and how users came.");
+    Operation::new(("get", "/waiting-item/{itemId}/visitors"), id, visitors::show)
+        .with_description("Counted at new tickets, by minute for 48 h and by hour for `DAEGI_HISTORY_DAYS`. Pods write their counts every 5 s. docs/PRIVACY.md says what is kept.")
+        .with_parameters([ITEM, FROM, TO, VISITOR_STEP, FORMAT])
+        .with_response(ResponseSpec::json::<Visitors>(200, "Counts, shares and percentiles."))
+        .with_response(ResponseSpec::media(200, "Counts, shares and percentiles.", "text/csv"))
+        .with_problems(ITEM_PROBLEMS)
 }
 
 fn declare_loss() -> AdminOperation {

@@ -5,6 +5,7 @@ mod beacon;
 mod block_list;
 mod console;
 mod harness;
+mod history;
 mod invitations;
 mod items;
 mod openapi;

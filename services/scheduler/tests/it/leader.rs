@@ -34,6 +34,7 @@ impl Replica {
             health: health.component("scheduler"),
             lease: Duration::from_millis(600),
             outbox_max: OUTBOX_MAX,
+            history: Duration::from_secs(86_400),
             ticket_keys: TicketKeys::generate(),
             beacons: beacon::from_relays(&[]),
             blocklist: None,

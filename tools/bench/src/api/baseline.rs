@@ -40,7 +40,7 @@ const RESPONSE: Response = Response {
     position: 123_456,
     waiting_count: 1_000_000,
     line_state: "OPEN",
-    eta_seconds: Some(Eta { p50: 371, p90: 371 }),
+    eta_seconds: Some(Eta { p10: 371, p50: 371, p90: 371 }),
     poll_after_ms: 4_621,
     pass: None,
     pass_expires_at: None,

@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { type Api, type Invitations, type LaneFigures, linePath, Refusal } from "../api.js";
 import { useServerClock } from "../clock.js";
 import { type Action, Dialog } from "../components/controls.js";
+import { saveCsv } from "../download.js";
 import { Field } from "../components/field.js";
 import { count } from "../format.js";
 import { t } from "../i18n.js";
@@ -200,12 +201,7 @@ function Codes({ itemId, made, saved }: { itemId: string; made: Invitations; sav
   };
   const download = () => {
     const csv = csvOf(made, (code) => (origin ? invitationLink(origin, itemId, code) : ""));
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv], { type: "text/csv" }));
-    link.download = `${itemId}-${made.lane}-codes.csv`;
-    link.click();
-    // After the browser has begun to read it.
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    saveCsv(csv, `${itemId}-${made.lane}-codes.csv`);
     setSaid(t("codesDownloaded"));
     saved();
   };

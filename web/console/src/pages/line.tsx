@@ -10,6 +10,7 @@ import { usePoll } from "../poll.js";
 import { conversion } from "../series.js";
 import { t, tEnum } from "../i18n.js";
 import { Charts } from "./charts.js";
+import { History } from "./history.js";
 import { BrandingForm } from "./branding.js";
 import { OpeningCard } from "./opening.js";
 import { LanesCard } from "./lanes.js";
@@ -43,6 +44,7 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       {data.item.policy.opening !== undefined && <OpeningCard line={data} act={act} watch={watch} />}
       {data.lanes !== undefined && <LanesCard line={data} lanes={data.lanes} act={act} watch={watch} />}
       <Charts watch={watch} line={data} />
+      <History watch={watch} id={id} at={data.at} />
       <div class="columns">
         <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
         <PolicyForm item={data.item} save={(changes) => act(t("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />

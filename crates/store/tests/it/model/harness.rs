@@ -2,17 +2,18 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use daegi_domain::draw::draw_seed;
+use daegi_domain::history::{DAY_MS, HOUR_MS, MINUTE_MS};
 use daegi_domain::{
     Beacon, BeaconKind, Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName,
     ItemUpdate, ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number,
     Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Signals, Ticket,
-    TicketEvent, UserId,
+    TicketEvent, UserId, VisitCounts, VisitLabel, VisitStep,
 };
 use daegi_store::{
     AccessChange, AccessLog, AccessStore, AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor,
-    ControlStore, EntryProof, Epoch, Expiry, ItemStore, JoinOutcome, LaneJoin, LeaveLimit,
-    MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore, RedisStore,
-    ReplayStore, Result, SignalStore, Store, StoreImage, TicketStore,
+    ControlStore, EntryProof, Epoch, Expiry, HistoryStore, HourAppend, ItemStore, JoinOutcome,
+    LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
+    RedisStore, ReplayStore, Result, SignalStore, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
@@ -22,6 +23,9 @@ use crate::support::{PARTITIONS, SETTINGS, START, Topology, item, settings_are_r
 
 /// So low that random histories exceed it.
 const LEAVES: LeaveLimit = LeaveLimit(2);
+
+/// How long minutes and visits are kept.
+const HISTORY: u64 = 30 * DAY_MS;
 
 /// Why a history fails.
 pub(crate) type Violation = String;
@@ -296,6 +300,16 @@ impl<'a> ModelHarness<'a> {
                 let tickets: Vec<_> = tickets.iter().map(ticket).collect();
                 both!(self, store => store.add_signals(id, &tickets, now))?;
                 both!(self, store => store.signal_counts(id, now)).map(drop)
+            }
+            Op::AppendHour { item, outdated, stale } => {
+                self.append_hour(*item, *outdated, *stale).await
+            }
+            Op::AddVisits { item, countries } => {
+                let label = |country: &[u8; 2]| VisitLabel::country(Some(country));
+                let counts = countries.iter().map(|(country, count)| (label(country), *count));
+                let counts: VisitCounts = counts.collect();
+                let id = &self.items[*item];
+                both!(self, store => store.add_visits(id, &counts, HISTORY, self.now))
             }
             Op::Advance { ms } => {
                 self.now = self.now.saturating_add_signed(*ms);
@@ -620,6 +634,21 @@ impl<'a> ModelHarness<'a> {
         }
     }
 
+    /// Appends to the log of this hour, like the leader after a minute.
+    async fn append_hour(
+        &self,
+        item: usize,
+        outdated: bool,
+        stale: bool,
+    ) -> std::result::Result<(), Violation> {
+        let (id, epoch, hour) = (&self.items[item], self.term(stale), self.now / HOUR_MS);
+        let logs = both!(self, store => store.hours(id, hour..=hour))?;
+        let length = logs.first().map_or(0, |(_, log)| log.len()) + usize::from(outdated);
+        let append = HourAppend { hour, length, bytes: &[self.now as u8, 0xff, 0] };
+        unless_refused(both!(self, store => store.append_hour(epoch, id, append, HISTORY)))
+            .map(drop)
+    }
+
     /// Publishes the settings that changed, like the relay.
     async fn publish_controls(&mut self, partition: u16) -> std::result::Result<(), Violation> {
         let changed = both!(self, store => store.changed_controls(partition, 2))?;
@@ -683,6 +712,12 @@ impl<'a> ModelHarness<'a> {
         for item in 0..self.items.len() {
             let (start, id) = (ChangeCursor::default(), &self.items[item]);
             both!(self, store => store.control(id))?;
+            let hour = self.now / HOUR_MS;
+            both!(self, store => store.hours(id, hour - 1..=hour + 1))?;
+            let minute = self.now / MINUTE_MS;
+            let minutes = minute - 20..=minute + 20;
+            both!(self, store => store.visits(id, VisitStep::Minute, minutes.clone()))?;
+            both!(self, store => store.visits(id, VisitStep::Hour, hour - 1..=hour + 1))?;
             for lane in all_lanes() {
                 both!(self, store => store.snapshot(id, lane, start))?;
             }

@@ -196,6 +196,17 @@ pub(crate) enum Op {
         item: usize,
         tickets: Vec<(Lane, u64, u8)>,
     },
+    AppendHour {
+        item: usize,
+        /// Whether the leader knows another length than the stored one.
+        outdated: bool,
+        stale: bool,
+    },
+    AddVisits {
+        item: usize,
+        /// Countries, by their letters, and their counts.
+        countries: Vec<([u8; 2], u64)>,
+    },
     Advance {
         ms: i64,
     },
@@ -491,5 +502,14 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),
         3 => access(),
         3 => signals(),
+        2 => (item(), prop::bool::weighted(0.2), stale())
+            .prop_map(|(item, outdated, stale)| Op::AppendHour { item, outdated, stale }),
+        2 => (item(), countries()).prop_map(|(item, countries)| Op::AddVisits { item, countries }),
     ]
+}
+
+/// More countries than get a label of their own.
+fn countries() -> impl Strategy<Value = Vec<([u8; 2], u64)>> {
+    let country = (b'a'..b'z', b'a'..b'z').prop_map(|(one, other)| [one, other]);
+    prop::collection::vec((country, 1..100_000_u64), 1..50)
 }

@@ -101,6 +101,16 @@ impl AdminHarness {
         Reply { status: parts.status, headers: parts.headers, body }
     }
 
+    /// The response to a call with the token, as text.
+    pub(super) async fn text(&self, path: &str) -> (StatusCode, HeaderMap, String) {
+        let request = Request::get(format!("/internal/admin/v1{path}"));
+        let request = request.header("authorization", format!("Bearer {TOKEN}"));
+        let response = self.router.handle(request.body(Body::empty()).unwrap()).await;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        (parts.status, parts.headers, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
     /// The response to a request without a token, as text.
     pub(super) async fn page(&self, path: &str) -> (StatusCode, HeaderMap, String) {
         let request = Request::get(path).body(Body::empty()).unwrap();

@@ -71,7 +71,9 @@ public final class WaitingRoom {
             // In the body, because a header cannot contain every text that a user types.
             body.put("code", join.code());
         }
-        return send(Http.post(Http.request(lineUrl(item), join.token()), body), Ticket.class);
+        // For the operator's statistics.
+        HttpRequest.Builder request = Http.request(lineUrl(item), join.token()).header("daegi-client", "sdk-java");
+        return send(Http.post(request, body), Ticket.class);
     }
 
     /** Returns a ticket. A poll also marks the user as present. */
