@@ -41,7 +41,8 @@ pub use lease::Lease;
 pub use limits::{
     CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
     LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_AUDIT_ENTRIES,
-    MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
+    MAX_CHANGES_PER_SNAPSHOT, MAX_ORIGIN_PODS, MAX_USERS_PER_CALL, ORIGIN_RETENTION_MS,
+    RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
 };
 pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
@@ -50,8 +51,8 @@ pub use redis::RedisStore;
 #[doc(hidden)]
 pub use redis::script_text;
 pub use traits::{
-    AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore, ReplayStore,
-    SharedStore, Store, TicketStore,
+    AdminStore, AdmissionStore, ControlStore, ItemStore, OpeningStore, OutboxStore, PaceStore,
+    ReplayStore, SharedStore, Store, TicketStore,
 };
 pub use types::{
     Admission, BeaconOutcome, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,

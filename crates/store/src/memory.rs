@@ -7,7 +7,7 @@
 //! | `memory/line.rs` | the data of the line of one lane, and the operations that rules are made of |
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
-//! | `memory/{tickets,admission,opening,control}.rs` | the roles whose methods are rules |
+//! | `memory/{tickets,admission,opening,control,pace}.rs` | the roles whose methods are rules |
 //! | `memory/rules/` | one file per Lua script, with the same name |
 
 mod admin;
@@ -20,6 +20,7 @@ mod line;
 mod liveness;
 mod opening;
 mod outbox;
+mod pace;
 mod queues;
 mod rules;
 mod state;

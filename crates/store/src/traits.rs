@@ -12,6 +12,7 @@ mod control;
 mod item;
 mod opening;
 mod outbox;
+mod pace;
 mod replay;
 mod ticket;
 
@@ -27,6 +28,7 @@ pub use self::control::ControlStore;
 pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
+pub use self::pace::PaceStore;
 pub use self::replay::ReplayStore;
 pub use self::ticket::TicketStore;
 use crate::{LockBackend, Result};
@@ -44,6 +46,7 @@ pub trait Store:
     + OpeningStore
     + ControlStore
     + OutboxStore
+    + PaceStore
     + AdminStore
 {
     /// Returns how many partitions the store has.

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use daegi_domain::pace::origin::OriginReport;
 use daegi_domain::{
     CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate, Lane,
-    LivenessPage, Millis, Number, PolicyChange, Settings, Ticket, UserId,
+    LivenessPage, Millis, Number, PaceState, PolicyChange, Settings, Ticket, UserId,
 };
 use daegi_store::{
     AdminStore, Admission, AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome,
     EntryProof, Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome,
     LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep,
-    TicketState, TicketStore,
+    OutboxStore, PaceStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result,
+    Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -100,6 +101,26 @@ impl<G: StoreInterceptor> ItemStore for InterceptedStore<G> {
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
         intercept!(self.purge(id))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> PaceStore for InterceptedStore<G> {
+    async fn set_pace(&self, epoch: Epoch, id: &ItemId, state: &PaceState) -> Result<bool> {
+        intercept!(self.set_pace(epoch, id, state))
+    }
+
+    async fn put_origin_report(
+        &self,
+        id: &ItemId,
+        report: &OriginReport,
+        now: Millis,
+    ) -> Result<bool> {
+        intercept!(self.put_origin_report(id, report, now))
+    }
+
+    async fn origin_reports(&self, id: &ItemId, now: Millis) -> Result<Vec<OriginReport>> {
+        intercept!(self.origin_reports(id, now))
     }
 }
 

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use daegi_domain::pace::origin::OriginReport;
 use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
 use super::admin::{AuditLog, Heartbeats};
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
     pub(super) heartbeats: Heartbeats,
+    /// What each pod knows of the origin of each line.
+    pub(super) origin_reports: BTreeMap<ItemId, BTreeMap<String, OriginReport>>,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
@@ -44,6 +47,7 @@ impl State {
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
             heartbeats: Heartbeats::default(),
+            origin_reports: BTreeMap::new(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
         }
