@@ -100,6 +100,27 @@ export interface LanePolicy {
   first: boolean;
 }
 
+/** How the rate of a line is chosen. */
+export type Pace = "fixed" | { adaptive: AdaptivePace };
+
+/** A rate that follows the origin, in users per minute. */
+export interface AdaptivePace {
+  minPerMinute: number;
+  maxPerMinute: number;
+  targetP95Ms: number;
+  maxErrorPercent: number;
+  healthUrl: string | null;
+  prometheus: object | null;
+}
+
+/** The state of an adaptive pace. */
+export interface PaceState {
+  perMinute: number;
+  reason: string;
+  p95Ms: number | null;
+  errorPercent: number;
+}
+
 export interface Policy {
   mode: string;
   tokensPerTick: number | null;
@@ -112,6 +133,8 @@ export interface Policy {
   onRejoin: string;
   /** Absent in responses of a replica of an older release. */
   challenge?: string;
+  /** As `challenge`. */
+  pace?: Pace;
   entryUrl: string | null;
   page: Branding;
   /** As `challenge`. */
@@ -161,6 +184,8 @@ export interface LineDetail {
   item: Item;
   people: Figures & { returning: number; missed: number };
   admittedPerSecond: number | null;
+  /** Null for a fixed pace. Absent in responses of a replica of an older release. */
+  pace?: PaceState | null;
   etaSeconds: number | null;
   events: RecentEvent[];
   /** The lanes, the standard lane first; empty without lanes. Absent in responses of a replica of an older release. */

@@ -14,6 +14,7 @@ import { BrandingForm } from "./branding.js";
 import { OpeningCard } from "./opening.js";
 import { LanesCard } from "./lanes.js";
 import { ConnectionLost, type PageProps } from "./page.js";
+import { paceReason } from "./pace.js";
 import { PolicyForm } from "./policy.js";
 
 export function Line({ watch, id }: PageProps & { id: string }) {
@@ -106,7 +107,7 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { line: LineDetail }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds, pace } }: { line: LineDetail }) {
   const aside = [
     people.returning > 0 && t("returning", { n: count(people.returning) }),
     people.missed > 0 && t("missed", { n: count(people.missed) }),
@@ -121,6 +122,11 @@ function Summary({ line: { people, item, admittedPerSecond, etaSeconds } }: { li
           <span id="inside">{count(people.entered)}</span>
         </Figure>
         <Figure name={t("perSecond")}>{rate(admittedPerSecond)}</Figure>
+        {pace && (
+          <Figure name={t("pacePerMinute")} hint={paceReason(pace, item.policy.pace ?? "fixed")}>
+            <span id="pace">{count(Math.round(pace.perMinute))}</span>
+          </Figure>
+        )}
         <Figure name={t("eta")}>{duration(etaSeconds)}</Figure>
         <Figure name={t("stock")}>
           <span id="stock">{count(item.remainCount)}</span>
