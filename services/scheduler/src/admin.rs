@@ -15,6 +15,7 @@ mod leader;
 mod lines;
 mod overview;
 mod overview_cache;
+mod pace;
 mod policy;
 mod processes;
 mod recovery;

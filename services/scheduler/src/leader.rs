@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::leadership::TermEnd;
 use crate::relay::RecentEvents;
-use crate::{Beacons, Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
+use crate::{Beacons, Leadership, OriginProbes, Relay, SchedulerDeps, TickReport, Ticker, metrics};
 use line_gauges::LineGauges;
 pub(crate) use line_gauges::outbox_pending;
 
@@ -41,6 +41,7 @@ pub struct LeaderLoop {
     outbox_max: u64,
     ticket_keys: TicketKeys,
     beacons: Arc<Beacons>,
+    probes: Arc<OriginProbes>,
     relay: Relay,
     leadership: Arc<Leadership>,
 }
@@ -58,6 +59,7 @@ impl LeaderLoop {
             outbox_max: deps.outbox_max,
             ticket_keys: deps.ticket_keys,
             beacons: deps.beacons,
+            probes: Arc::new(OriginProbes::new()),
             leadership,
         }
     }
@@ -128,12 +130,14 @@ impl LeaderLoop {
         let mut gauges = LineGauges::new(self.store.clone());
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max)
             .with_ticket_keys(self.ticket_keys.clone())
-            .with_beacons(self.beacons.clone());
+            .with_beacons(self.beacons.clone())
+            .with_probes(self.probes.clone());
         let working = async {
             tokio::select! {
                 () = self.run_ticks(ticker, &mut gauges) => {}
                 () = self.relay.run() => {}
                 () = self.beacons.run() => {}
+                () = self.probes.clone().run() => {}
                 () = self.publish_leader(&current) => {}
                 () = settings_recorder::run(&*self.store, epoch, &self.clock) => {}
             }

@@ -14,6 +14,8 @@
 //! | [`leader`] | leader election, terms, the interval of ticks |
 //! | [`leadership`] | the state of this replica in the election |
 //! | [`beacon`] | the rounds of drand that draws wait for |
+//! | [`origin_probes`] | probes of the origins of lines with an adaptive pace |
+//! | `pace` | what the leader knows of such an origin |
 //! | [`relay`] | publishes the outbox to a sink |
 //! | [`monitor`] | samples of lines, heartbeat of this replica |
 //! | [`admin`] | the admin API |
@@ -29,6 +31,8 @@ pub mod leader;
 pub mod leadership;
 pub mod metrics;
 pub mod monitor;
+pub mod origin_probes;
+mod pace;
 pub mod relay;
 pub mod seed;
 pub mod tick;
@@ -52,6 +56,7 @@ pub use error::Error;
 pub use leader::LeaderLoop;
 pub use leadership::Leadership;
 pub use monitor::LineMonitor;
+pub use origin_probes::OriginProbes;
 pub use relay::{DiscardSink, EventSink, KafkaSink, RecentEvents, Relay, RelayError, SharedSink};
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};

@@ -7,6 +7,7 @@ mod beacon;
 mod harness;
 mod leader;
 mod openings;
+mod pace;
 mod relay;
 mod seeds;
 mod ticks;
