@@ -301,7 +301,9 @@ mod tests {
         let opened = case.item.opening.as_ref().is_some_and(|opening| opening.opened);
         let pace = case.item.pace_quota.map(|quota| {
             let adaptive = case.policy.pace.adaptive().unwrap();
-            PaceState { quota, ..PaceState::start(adaptive, case.policy.mode, NOW) }
+            let mut state = PaceState::start(adaptive, case.policy.mode, NOW);
+            state.quota = quota;
+            state
         });
         let (id, name) = (ItemId::parse("concert").unwrap(), ItemName::parse("Concert").unwrap());
         Item {

@@ -177,7 +177,6 @@ impl PaceState {
 
     /// Returns the rate in users per second.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "rates are below 2^53")]
     pub fn per_second(&self) -> f64 {
         self.rate as f64 / 60_000.0
     }
@@ -370,7 +369,6 @@ impl PaceState {
             let factor = match self.rising_ms {
                 0..5_000 => 1.015,
                 5_000..7_000 => 1.04,
-                7_000..9_000 => 1.05,
                 _ => 1.05,
             };
             grown(self.rate, factor, elapsed)
@@ -445,24 +443,16 @@ impl Limits {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rates are below 2^53 and not negative"
-)]
 fn scaled(rate: u64, by: f64) -> u64 {
     (rate as f64 * by) as u64
 }
 
 /// Returns the rate after it changed by a factor per second for so long.
-#[expect(clippy::cast_precision_loss, reason = "at most MAX_STEP_MS")]
 fn grown(rate: u64, per_second: f64, elapsed: Millis) -> u64 {
     scaled(rate, per_second.powf(elapsed as f64 / 1000.0))
 }
 
 /// Returns an exponentially weighted mean whose weights halve every `half_life_ms`.
-#[expect(clippy::cast_precision_loss, reason = "at most MAX_STEP_MS")]
 fn smooth(before: u64, value: u64, elapsed: Millis, half_life_ms: f64) -> u64 {
     let kept = 0.5_f64.powf(elapsed as f64 / half_life_ms);
     scaled(before, kept).saturating_add(scaled(value, 1.0 - kept))

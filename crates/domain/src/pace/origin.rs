@@ -99,12 +99,6 @@ impl LatencyHistogram {
 
     /// Returns the response time that 95 % did not exceed, in whole milliseconds. `None` for an empty histogram.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the bounds are below 2^17, and a share of a count needs no exact integer"
-    )]
     pub fn p95_ms(&self) -> Option<u32> {
         let total = self.count();
         if total == 0 {
