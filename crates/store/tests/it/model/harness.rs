@@ -234,8 +234,8 @@ impl<'a> ModelHarness<'a> {
             Op::Pace { item, quota, stale } => {
                 let (id, epoch) = (&self.items[*item], self.term(*stale));
                 let pace = AdaptivePace::new(1, 60, 500);
-                let state =
-                    PaceState { quota: *quota, ..PaceState::start(&pace, Mode::Auto, self.now) };
+                let mut state = PaceState::start(&pace, Mode::Auto, self.now);
+                state.quota = *quota;
                 unless_refused(both!(self, store => store.set_pace(epoch, id, &state))).map(drop)
             }
             Op::OriginReport { item, pod, age } => {
