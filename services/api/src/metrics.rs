@@ -42,6 +42,8 @@ pub(crate) const HELD_REFUSED: &str = "daegi_api_held_refused_total";
 pub(crate) const TOO_OLD: &str = "daegi_api_tickets_too_old_total";
 /// Requests that a limit of `DAEGI_SOURCE_…`, `DAEGI_USER_JOINS` or `DAEGI_TICKET_POLLS` refused, by `limit`.
 pub(crate) const RATE_LIMITED: &str = "daegi_api_rate_limited_total";
+/// Reports of guards about origins, by `result`: `added`, or `refused` because too many instances report.
+pub(crate) const ORIGIN_REPORTS: &str = "daegi_api_origin_reports_total";
 /// Flushed pages of marks of seen tickets.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -122,6 +124,7 @@ fn describe() {
         (HELD_REFUSED, "Connections not held because the pod is at its limit, by kind"),
         (TOO_OLD, "Requests refused because their ticket is past its maximum age"),
         (RATE_LIMITED, "Requests over a limit of their source, user or ticket, by limit"),
+        (ORIGIN_REPORTS, "Reports of guards about origins, by result"),
         (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
     ] {
         describe_counter!(name, Unit::Count, help);
@@ -144,6 +147,9 @@ impl Metrics {
             counter!(HELD_REFUSED, "kind" => kind).increment(0);
         }
         counter!(TOO_OLD).increment(0);
+        for result in ["added", "refused"] {
+            counter!(ORIGIN_REPORTS, "result" => result).increment(0);
+        }
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),

@@ -7,6 +7,7 @@
 //! | `tickets/poll.rs` | poll and long poll; the state of a ticket as clients see it |
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
+//! | `tickets/origin.rs` | reports of guards about origins |
 //! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
@@ -15,6 +16,7 @@ mod connections;
 mod draw;
 mod entry;
 mod join;
+mod origin;
 mod poll;
 mod subscription;
 
@@ -28,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::ConnectionLimiter;
+use self::origin::OriginReports;
 use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
@@ -54,6 +57,7 @@ pub(crate) struct TicketService {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
+    origin_reports: Arc<OriginReports>,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -74,6 +78,9 @@ pub(crate) struct UnverifiedToken {
 impl TicketService {
     pub(crate) fn new(deps: ApiDeps, shutdown: &Shutdown) -> Self {
         let metrics = Arc::new(Metrics::new());
+        let origin_reports = Arc::new(OriginReports::new());
+        let flushes = Arc::clone(&origin_reports).run(deps.store.clone(), deps.clock.clone());
+        shutdown.spawn_until_stopped("origin reports", flushes);
         let lines = LineRegistry::new(
             deps.store.clone(),
             deps.clock.clone(),
@@ -93,6 +100,7 @@ impl TicketService {
             challenge_bits: deps.limits.challenge_bits,
             metrics,
             tracer: deps.tracer,
+            origin_reports,
             rate_limits: RateLimits::new(deps.trusted_proxies, deps.rates),
             connections: ConnectionLimiter::new(&deps.limits),
             tracker: shutdown.tracker().clone(),
