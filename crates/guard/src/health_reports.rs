@@ -50,11 +50,6 @@ impl HealthReports {
         Some(self.report(&std::mem::take(&mut unsent.totals)))
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "bounds are below 2^17"
-    )]
     fn report(&self, totals: &OriginTotals) -> Value {
         let bucket = |(up_to, count): (f64, u64)| json!({ "upToMs": up_to as u32, "count": count });
         json!({

@@ -250,7 +250,6 @@ fn health_signal(samples: &VecDeque<(Duration, bool)>) -> OriginSignal {
     OriginSignal { requests: 0, p95_ms: latency.p95_ms(), error_permille }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
 fn prometheus_signal(p95_seconds: f64, errors: f64) -> OriginSignal {
     let p95 = (p95_seconds * 1000.0).clamp(1.0, 3_600_000.0) as u32;
     let error_permille = (errors * 1000.0).clamp(0.0, 1000.0) as u32;

@@ -59,7 +59,7 @@ fn text(pace: &AdaptivePace, state: &PaceState) -> String {
     let p95 = state.p95_ms.unwrap_or(0);
     match state.reason {
         PaceReason::Started => "started at the minimum".into(),
-        PaceReason::Unlimited => "the origin is well: no line".into(),
+        PaceReason::Unlimited => "the origin is well: the highest rate".into(),
         PaceReason::Raised => "raised".into(),
         PaceReason::NoDemand => "held: fewer users come than the rate allows".into(),
         PaceReason::Held => format!("held: p95 {p95} ms is near {} ms", pace.target_p95_ms),
