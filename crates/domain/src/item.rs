@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::{Draw, ItemId, Millis, OpeningChange, Policy, Reveal};
+use crate::{Draw, ItemId, Millis, OpeningChange, PaceState, Policy, Reveal};
 
 /// An item as the store holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Item {
     pub created_at: Option<Millis>,
     /// When an operator or a product service changed it last; absent as above.
     pub updated_at: Option<Millis>,
+    /// The state of an adaptive pace, written by the leader; `None` before its first step.
+    pub pace: Option<PaceState>,
     /// The policy of its line.
     pub policy: Policy,
 }
@@ -139,6 +141,7 @@ impl Item {
             control_version: 0,
             created_at: None,
             updated_at: None,
+            pace: None,
             policy: Policy::default(),
         }
     }

@@ -10,6 +10,7 @@
 //! | [`pass`] | the short-lived JWT of an entry and its public keys |
 //! | [`item`] | items and their updates |
 //! | [`policy`] | the policy of one line |
+//! | [`pace`] | how fast a line admits: fixed, or following the origin |
 //! | [`invitation`] | invitation codes of lanes |
 //! | [`handover`] | codes that hand a ticket over to another device |
 //! | [`challenge`] | challenges at the join: proofs of work |
@@ -54,6 +55,7 @@ mod limits;
 pub mod line_rules;
 pub mod liveness;
 pub mod opening;
+pub mod pace;
 pub mod page_text;
 pub mod pass;
 pub mod policy;
@@ -101,6 +103,8 @@ pub use opening::{
     Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
     OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
 };
+pub use pace::controller::{PaceReason, PaceState};
+pub use pace::{AdaptivePace, PaceError, PacePolicy};
 pub use page_text::PageText;
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};

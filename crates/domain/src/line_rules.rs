@@ -79,12 +79,26 @@ pub struct Occupancy {
 }
 
 /// Returns how many tickets of the item's line are admitted per tick. A global quota of 0 stops every
-/// line, also one with its own `tokensPerTick`.
+/// line, also one with its own `tokensPerTick`. An adaptive pace may have a quota of 0 for some ticks of a
+/// line that is not stopped, see [`is_quota_zero`].
 pub fn quota(item: &Item, settings: &Settings) -> u32 {
-    match settings.token_count_to_move {
-        0 => 0,
-        global => item.policy.tokens_per_tick.unwrap_or(global),
+    if is_quota_zero(item, settings) {
+        return 0;
     }
+    let limit = item.policy.tokens_per_tick;
+    match item.policy.pace.adaptive() {
+        None => limit.unwrap_or(settings.token_count_to_move),
+        Some(pace) => {
+            let quota =
+                item.pace.as_ref().map_or(pace.first_quota(item.policy.mode), |state| state.quota);
+            quota.min(limit.unwrap_or(u32::MAX))
+        }
+    }
+}
+
+/// Returns whether an operator set the quota to 0, of the line or of all lines.
+pub fn is_quota_zero(item: &Item, settings: &Settings) -> bool {
+    settings.token_count_to_move == 0 || item.policy.tokens_per_tick == Some(0)
 }
 
 /// Returns whether a user without a ticket may join the line, apart from limits of waiting tickets.
@@ -115,7 +129,7 @@ pub fn may_admit(item: &Item, now: Millis) -> bool {
 /// Returns whether the line can admit no ticket at all, apart from capacity and outbox. Absence does not
 /// count while a line is stopped.
 pub fn is_stopped(item: &Item, settings: &Settings, now: Millis) -> bool {
-    !may_admit(item, now) || item.hold_new_until > now || quota(item, settings) == 0
+    !may_admit(item, now) || item.hold_new_until > now || is_quota_zero(item, settings)
 }
 
 /// Returns whether a waiting ticket must not be admitted yet: ranks above the base wait until the holders
@@ -169,7 +183,7 @@ pub fn line_state(
         LineState::Recovering
     } else if phase == Phase::Lobby {
         LineState::Lobby
-    } else if item.paused || quota(item, settings) == 0 {
+    } else if item.paused || is_quota_zero(item, settings) {
         LineState::Paused
     } else if item.hold_new_until > now && front_is_above_base {
         LineState::Recovering
@@ -190,7 +204,7 @@ pub fn position(returning: u64, frontier: Rank, departed: &Departed, rank: Rank)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ItemId, ItemName, Opening, Policy};
+    use crate::{ItemId, ItemName, Opening, PaceState, Policy};
 
     /// One row of `cases/line_rules.json`. Missing fields take the values of an open line.
     #[derive(Debug, Deserialize)]
@@ -218,6 +232,8 @@ mod tests {
         recovering_for: i64,
         hold_new_for: i64,
         held_for: i64,
+        /// The quota of an adaptive pace; null before the first step.
+        pace_quota: Option<u32>,
         /// Whether the line has an opening, and when its parts are.
         opening: Option<CaseOpening>,
     }
@@ -260,6 +276,7 @@ mod tests {
                 recovering_for: 0,
                 hold_new_for: 0,
                 held_for: 0,
+                pace_quota: None,
                 opening: None,
             }
         }
@@ -282,6 +299,12 @@ mod tests {
             ..Opening::default()
         });
         let opened = case.item.opening.as_ref().is_some_and(|opening| opening.opened);
+        let pace = case.item.pace_quota.map(|quota| {
+            let adaptive = case.policy.pace.adaptive().unwrap();
+            let mut state = PaceState::start(adaptive, case.policy.mode, NOW);
+            state.quota = quota;
+            state
+        });
         let (id, name) = (ItemId::parse("concert").unwrap(), ItemName::parse("Concert").unwrap());
         Item {
             enabled: case.item.enabled,
@@ -289,6 +312,7 @@ mod tests {
             recovering_until: at(case.item.recovering_for),
             hold_new_until: at(case.item.hold_new_for),
             held_until: at(case.item.held_for),
+            pace,
             opened_at: opened.then_some(NOW - 1),
             policy: Policy { opening, ..case.policy.clone() },
             ..Item::new(id, name, case.item.stock)

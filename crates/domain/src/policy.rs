@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::branding::is_web_address;
 use crate::{
-    Branding, BrandingError, ChallengePolicy, LaneError, LanePolicy, Opening, OpeningError, lane,
+    Branding, BrandingError, ChallengePolicy, LaneError, LanePolicy, Opening, OpeningError,
+    PaceError, PacePolicy, lane,
 };
 
 /// The policy of one line. Missing fields take their defaults; unknown fields are rejected.
@@ -18,7 +19,10 @@ use crate::{
 pub struct Policy {
     /// Whether joins are admitted directly while no ticket waits.
     pub mode: Mode,
-    /// Admissions per tick; null takes the global `tokenCountToMove`.
+    /// How the rate is chosen. An adaptive one takes the place of the global `tokenCountToMove`.
+    pub pace: PacePolicy,
+    /// Admissions per tick; null takes the global `tokenCountToMove`. With an adaptive pace, the most that a tick
+    /// admits; null means no limit.
     #[schemars(range(max = 1_000_000))]
     pub tokens_per_tick: Option<u32>,
     /// Maximum number of entries at a time; null means no limit.
@@ -125,6 +129,9 @@ pub enum PolicyError {
     /// Invalid lanes.
     #[error(transparent)]
     Lanes(#[from] LaneError),
+    /// An invalid pace.
+    #[error(transparent)]
+    Pace(#[from] PaceError),
 }
 
 /// What [`Policy::check`] accepts as `entryUrl`, as a regular expression.
@@ -146,6 +153,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             mode: Mode::Always,
+            pace: PacePolicy::Fixed,
             tokens_per_tick: None,
             max_active: None,
             max_waiting: None,
@@ -192,6 +200,7 @@ impl Policy {
         if self.mode == Mode::Auto && self.tokens_per_tick == Some(0) {
             return Err(PolicyError::AutoWithoutRate);
         }
+        self.pace.check()?;
         self.page.check()?;
         self.opening.as_ref().map_or(Ok(()), Opening::check)?;
         lane::check(&self.lanes)?;

@@ -9,6 +9,7 @@ use daegi_domain::{ItemId, Millis};
 
 use crate::claims::Claims;
 use crate::entry::Entry;
+use crate::health_reports::HealthReports;
 use crate::internal_client::InternalClient;
 use crate::jwks::JwksClient;
 use crate::pass_source::{FoundPass, find};
@@ -48,6 +49,9 @@ pub struct GuardConfig {
     pub key_ttl: Duration,
     /// Minimum time between two fetches of keys, whatever key ids passes name.
     pub min_fetch_interval: Duration,
+    /// The name of this process in reports about the health of this service, which lines with an adaptive pace follow: 1 to 64
+    /// letters, digits or `. _ : -`, different for each process. `None` sends no reports. Requires `internal_url`.
+    pub report_health_as: Option<String>,
     /// Timeout of one call to daegi.
     pub timeout: Duration,
     /// Source of the current time.
@@ -59,7 +63,7 @@ pub struct GuardConfig {
 pub enum Error {
     /// Completing entries and online checks call the internal listener.
     #[error(
-        "internal_url is not configured; it is required to complete entries and to check online"
+        "internal_url is not configured; it is required to complete entries, to check online and to report health"
     )]
     InternalUrlMissing,
     /// The guard's default client has no TLS.
@@ -87,6 +91,7 @@ pub struct Guard(Arc<Inner>);
 struct Inner {
     keys: JwksClient,
     internal: Option<InternalClient>,
+    health: Option<HealthReports>,
     config: GuardConfig,
 }
 
@@ -104,6 +109,7 @@ impl GuardConfig {
             clock_skew: Duration::from_secs(5),
             key_ttl: Duration::from_secs(300),
             min_fetch_interval: Duration::from_secs(5),
+            report_health_as: None,
             timeout: Duration::from_secs(2),
             clock: Clock::system(),
         }
@@ -128,9 +134,10 @@ impl Guard {
     /// Creates a guard with this client, for example one with TLS, own certificates or a proxy.
     ///
     /// # Errors
-    /// If `online` is set without `internal_url`.
+    /// If `online` or `report_health_as` is set without `internal_url`.
     pub fn with_client(config: GuardConfig, http: reqwest::Client) -> Result<Self, Error> {
-        if config.online && config.internal_url.is_none() {
+        let needs_internal = config.online || config.report_health_as.is_some();
+        if needs_internal && config.internal_url.is_none() {
             return Err(Error::InternalUrlMissing);
         }
         let keys = JwksClient::new(http.clone(), &config);
@@ -138,7 +145,8 @@ impl Guard {
             .internal_url
             .as_ref()
             .map(|address| InternalClient::new(http, address, config.timeout));
-        Ok(Self(Arc::new(Inner { keys, internal, config })))
+        let health = config.report_health_as.clone().map(HealthReports::new);
+        Ok(Self(Arc::new(Inner { keys, internal, health, config })))
     }
 
     /// Checks a pass for `item`.
@@ -242,6 +250,26 @@ impl Guard {
 
     fn fails_open(&self) -> bool {
         self.0.config.on_unavailable == OnUnavailable::FailOpen
+    }
+
+    /// Counts a response of the service, and sends the report of the item in the background if one is due.
+    pub(crate) fn record_response(&self, item: &ItemId, took: Duration, is_error: bool) {
+        let Some(report) =
+            self.0.health.as_ref().and_then(|health| health.add(item, took, is_error))
+        else {
+            return;
+        };
+        let (guard, item) = (self.clone(), item.clone());
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a guard has no shutdown; the call ends with its timeout"
+        )]
+        tokio::spawn(async move {
+            let Some(internal) = &guard.0.internal else { return };
+            if let Err(error) = internal.report_health(&item, &report).await {
+                tracing::debug!(%error, item.id = %item, "health report not sent, the next one follows");
+            }
+        });
     }
 
     pub(crate) fn now_ms(&self) -> Millis {

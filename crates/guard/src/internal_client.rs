@@ -43,6 +43,13 @@ impl InternalClient {
         Ok(completed.released)
     }
 
+    /// Reports the health of this service.
+    pub(crate) async fn report_health(&self, item: &ItemId, report: &Value) -> reqwest::Result<()> {
+        let url = format!("{}/internal/v1/item/{item}/origin-health", self.url);
+        let request = self.http.post(url).timeout(self.timeout).json(report);
+        request.send().await?.error_for_status().map(drop)
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         item: &ItemId,

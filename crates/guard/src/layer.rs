@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use axum::http::header::{ACCEPT, SET_COOKIE};
 use axum::http::request::Parts;
@@ -131,7 +132,13 @@ where
                 Err(refused) => return Ok(layer.refuse(&parts, refused)),
             };
             parts.extensions.insert(entry.clone());
-            let mut response = inner.call(Request::from_parts(parts, body)).await?;
+            let started = Instant::now();
+            let mut response = {
+                let outcome = inner.call(Request::from_parts(parts, body)).await;
+                let is_error = !matches!(&outcome, Ok(got) if !got.status().is_server_error());
+                layer.guard.record_response(&entry.item, started.elapsed(), is_error);
+                outcome?
+            };
             if let Some(cookie) = cookie {
                 response.headers_mut().append(SET_COOKIE, cookie);
             }

@@ -32,11 +32,13 @@
 //! | `pass_source` | finds the pass of a request |
 //! | `jwks` | fetches and caches the public keys |
 //! | `claims` | decodes and validates a pass |
+//! | `health_reports` | reports about the health of this service, for lines with an adaptive pace |
 //! | `internal_client` | client of daegi's internal listener |
 
 mod claims;
 pub mod entry;
 pub mod guard;
+mod health_reports;
 mod internal_client;
 mod jwks;
 pub mod layer;

@@ -41,8 +41,9 @@ pub use lease::Lease;
 pub use limits::{
     CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
     LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_ACCESS_EVENTS, MAX_ACCESS_RULES,
-    MAX_AGENT_RULES, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_SCORED_TICKETS,
-    MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, SIGNAL_RETENTION_MS, WAITING_END_RETENTION_MS,
+    MAX_AGENT_RULES, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_ORIGIN_PODS,
+    MAX_SCORED_TICKETS, MAX_USERS_PER_CALL, ORIGIN_RETENTION_MS, RECLAIM_WINDOW_MS,
+    SIGNAL_RETENTION_MS, WAITING_END_RETENTION_MS,
 };
 pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
@@ -53,7 +54,7 @@ pub use redis::client::access::{RedisConfig, RedisFiles};
 pub use redis::script_text;
 pub use traits::{
     AccessStore, AdminStore, AdmissionStore, ControlStore, HistoryStore, ItemStore, OpeningStore,
-    OutboxStore, ReplayStore, SharedStore, SignalStore, Store, TicketStore,
+    OutboxStore, PaceStore, ReplayStore, SharedStore, SignalStore, Store, TicketStore,
 };
 pub use types::{
     AccessChange, AccessLog, AccessOutcome, AccessRules, Admission, BeaconOutcome, ChangeCursor,

@@ -44,6 +44,12 @@ pub const SIGNAL_RETENTION_MS: Millis = 24 * 3_600_000;
 /// How long a process counts as running after its last heartbeat: 10 s.
 pub const HEARTBEAT_RETENTION_MS: Millis = 10_000;
 
+/// How long a report of a pod about the origin of a line is kept: 1 min.
+pub const ORIGIN_RETENTION_MS: Millis = 60_000;
+
+/// Pods whose reports about the origin of one line are kept: each has at most 1.3 kB.
+pub const MAX_ORIGIN_PODS: u64 = 256;
+
 /// How long after a data loss numbers are reclaimed: 50 min. Shorter than [`ENDED_RETENTION_MS`],
 /// so that the store never reclaims a ticket whose end it has deleted, even if clocks differ by
 /// minutes.

@@ -8,7 +8,7 @@
 //! | `memory/{queues,entry_set,liveness,outbox,admin}.rs` | the data structures of a line and of the store |
 //! | `memory/generation.rs` | how a data loss is distinguished from a new store |
 //! | `memory/access.rs`, `memory/signals.rs` | the block and allow list; signals of tickets |
-//! | `memory/{tickets,admission,opening,control,history}.rs` | the roles whose methods are rules |
+//! | `memory/{tickets,admission,opening,control,history,pace}.rs` | the roles whose methods are rules |
 //! | `memory/rules/` | one file per Lua script, with the same name |
 
 mod access;
@@ -23,6 +23,7 @@ mod line;
 mod liveness;
 mod opening;
 mod outbox;
+mod pace;
 mod queues;
 mod rules;
 mod signals;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `redis/keys.rs` | every key, hash-tagged by partition; no other file builds a key |
 //! | `redis/scripts.rs` + `scripts/*.lua` | the registry of scripts, loaded when the store opens |
-//! | `redis/{items,replay,tickets,admission,opening,control,outbox,admin,access,signals,history}.rs` | the scripts and commands of each role |
+//! | `redis/{items,replay,tickets,admission,opening,control,outbox,admin,access,signals,history,pace}.rs` | the scripts and commands of each role |
 //! | `redis/reply.rs` + `reply/` | replies of scripts, decoded into types of this crate |
 //! | `redis/item_hash.rs` | an item as a hash |
 //! | `redis/client.rs` + `client/` | the client: connections, deadlines, circuit breakers, topologies |
@@ -30,6 +30,7 @@ mod lock;
 mod memory_usage;
 mod opening;
 mod outbox;
+mod pace;
 mod replay;
 mod reply;
 mod scripts;

@@ -14,6 +14,7 @@ mod history;
 mod item;
 mod opening;
 mod outbox;
+mod pace;
 mod replay;
 mod signals;
 mod ticket;
@@ -32,6 +33,7 @@ pub use self::history::HistoryStore;
 pub use self::item::ItemStore;
 pub use self::opening::OpeningStore;
 pub use self::outbox::OutboxStore;
+pub use self::pace::PaceStore;
 pub use self::replay::ReplayStore;
 pub use self::signals::SignalStore;
 pub use self::ticket::TicketStore;
@@ -50,6 +52,7 @@ pub trait Store:
     + OpeningStore
     + ControlStore
     + OutboxStore
+    + PaceStore
     + AdminStore
     + AccessStore
     + SignalStore

@@ -4,18 +4,19 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use daegi_domain::pace::origin::OriginReport;
 use daegi_domain::{
     AccessEvent, CohortRange, Drawn, EndReason, Item, ItemChange, ItemControl, ItemId, ItemUpdate,
-    Lane, LivenessPage, Millis, Number, PolicyChange, Settings, SignalCounts, Signals, Ticket,
-    UserId, VisitCounts, VisitStep,
+    Lane, LivenessPage, Millis, Number, PaceState, PolicyChange, Settings, SignalCounts, Signals,
+    Ticket, UserId, VisitCounts, VisitStep,
 };
 use daegi_store::{
     AccessChange, AccessLog, AccessOutcome, AccessRules, AccessStore, AdminStore, Admission,
     AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome, EntryProof, Epoch,
     Expiry, HeartbeatRecord, HistoryStore, HourAppend, ItemStore, ItemUpdateOutcome, JoinOutcome,
     LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, SignalStore,
-    Store, Sweep, TicketState, TicketStore,
+    OutboxStore, PaceStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result,
+    SignalStore, Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -103,6 +104,26 @@ impl<G: StoreInterceptor> ItemStore for InterceptedStore<G> {
 
     async fn purge(&self, id: &ItemId) -> Result<()> {
         intercept!(self.purge(id))
+    }
+}
+
+#[async_trait]
+impl<G: StoreInterceptor> PaceStore for InterceptedStore<G> {
+    async fn set_pace(&self, epoch: Epoch, id: &ItemId, state: &PaceState) -> Result<bool> {
+        intercept!(self.set_pace(epoch, id, state))
+    }
+
+    async fn put_origin_report(
+        &self,
+        id: &ItemId,
+        report: &OriginReport,
+        now: Millis,
+    ) -> Result<bool> {
+        intercept!(self.put_origin_report(id, report, now))
+    }
+
+    async fn origin_reports(&self, id: &ItemId, now: Millis) -> Result<Vec<OriginReport>> {
+        intercept!(self.origin_reports(id, now))
     }
 }
 

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `endpoints/tickets.rs` | join, poll, leave, the public line; the fast path of polls and joins |
 //! | `endpoints/streams.rs` | server-sent events and WebSocket |
-//! | `endpoints/entry.rs` | verify and complete, for order services |
 //! | `endpoints/handover.rs` | handing a ticket over to another device |
+//! | `endpoints/entry.rs` | verify and complete, for order services; reports about the origin |
 //! | `endpoints/docs.rs` | public keys, OpenAPI document, docs page |
 //! | `endpoints/waiting_page.rs` | the waiting page |
 //!

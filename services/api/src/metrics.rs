@@ -64,6 +64,8 @@ pub(crate) const SIGNALS: &str = "daegi_api_signals_total";
 pub(crate) const SIGNALS_UNRECORDED: &str = "daegi_api_signals_unrecorded_total";
 /// Visits that are missing in the history, because the store refused them or the pod counts too many lines.
 pub(crate) const VISITS_DROPPED: &str = "daegi_api_visits_dropped_total";
+/// Reports of guards about origins, by `result`: `added`, or `refused` because too many instances report.
+pub(crate) const ORIGIN_REPORTS: &str = "daegi_api_origin_reports_total";
 /// Flushed pages of marks of seen tickets.
 pub(crate) const SEEN_PAGES: &str = "daegi_api_seen_pages_total";
 
@@ -155,6 +157,7 @@ fn describe() {
         (SIGNALS, "Tickets that got a signal of a program, by signal"),
         (SIGNALS_UNRECORDED, "Tickets whose signals were not counted"),
         (VISITS_DROPPED, "Visits that are missing in the history"),
+        (ORIGIN_REPORTS, "Reports of guards about origins, by result"),
         (SEEN_PAGES, "Flushed pages of marks of seen tickets"),
     ] {
         describe_counter!(name, Unit::Count, help);
@@ -190,6 +193,9 @@ impl Metrics {
         gauge!(ACCESS_RULES).increment(0);
         counter!(TOO_OLD).increment(0);
         counter!(VISITS_DROPPED).increment(0);
+        for result in ["added", "refused"] {
+            counter!(ORIGIN_REPORTS, "result" => result).increment(0);
+        }
         Self {
             joined_new: counter!(JOINS, "result" => "new"),
             joined_existing: counter!(JOINS, "result" => "existing"),

@@ -17,8 +17,8 @@ use crate::endpoints::draw as draw_endpoint;
 use crate::endpoints::{docs, entry, handover, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
 use crate::wire::{
-    Completed, Handover, HandoverUse, Join, Line, PageTexts, TakeOver, Ticket, TokenOrPass,
-    Verdict, Wait,
+    Completed, Handover, HandoverUse, Join, Line, OriginHealth, PageTexts, TakeOver, Ticket,
+    TokenOrPass, Verdict, Wait,
 };
 
 type ApiOperation = Operation<Arc<TicketService>>;
@@ -34,6 +34,7 @@ const DRAW: &str = "/api/v1/item/{itemId}/waiting-queue/draw";
 const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
+const ORIGIN_HEALTH: &str = "/internal/v1/item/{itemId}/origin-health";
 
 const ITEM: Parameter = Parameter {
     name: "itemId",
@@ -147,7 +148,7 @@ pub(crate) fn public() -> ApiGroup {
 /// Returns the operations of the internal listener.
 pub(crate) fn internal() -> ApiGroup {
     let description = "For services, on the internal listener only.";
-    Group { tag: "internal", description, operations: vec![verify(), complete()] }
+    Group { tag: "internal", description, operations: vec![verify(), complete(), origin_health()] }
 }
 
 /// Returns the OpenAPI document of both listeners.
@@ -293,6 +294,17 @@ fn complete() -> ApiOperation {
         .with_body::<TokenOrPass>(true)
         .with_response(ResponseSpec::json::<Completed>(200, "Whether this call ended it."))
         .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
+        .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn origin_health() -> ApiOperation {
+    let name = ("originHealth", "Report the health of an origin");
+    Operation::new(("post", ORIGIN_HEALTH), name, entry::origin_health)
+        .with_description("What a guard or gateway saw of the service behind the line since its last report: requests, errors and response times. Send one every second or two. The rate of a line with an adaptive pace follows these reports; of other lines they are stored for a minute and not used.")
+        .with_parameters([ITEM])
+        .with_body::<OriginHealth>(true)
+        .with_response(ResponseSpec::empty(204, "Added."))
+        .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::RateLimited])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
 }
 

@@ -10,6 +10,7 @@
 //! | `tickets/subscription.rs` | streams: the events of one ticket |
 //! | `tickets/entry.rs` | verify, for order services |
 //! | `tickets/handover.rs` | handing a ticket over to another device |
+//! | `tickets/origin.rs` | reports of guards about origins |
 //! | `tickets/draw.rs` | the public record of a draw |
 //! | `tickets/connections.rs` | how many connections a ticket and a pod may hold |
 
@@ -19,6 +20,7 @@ mod draw;
 mod entry;
 mod handover;
 mod join;
+mod origin;
 mod poll;
 mod subscription;
 
@@ -37,6 +39,7 @@ use tokio_util::task::TaskTracker;
 
 use self::challenge::{ProofOfWork, Widget};
 use self::connections::ConnectionLimiter;
+use self::origin::OriginReports;
 use crate::access::{AccessControl, Client};
 use crate::app::ApiDeps;
 use crate::lines::LineRegistry;
@@ -72,6 +75,7 @@ pub(crate) struct TicketService {
     pub(crate) signals: Arc<SignalTracker>,
     proxies: TrustedProxies,
     pub(crate) visits: Arc<Visits>,
+    origin_reports: Arc<OriginReports>,
     connections: ConnectionLimiter,
     /// Shutdown waits for the holders of its tokens.
     tracker: TaskTracker,
@@ -96,6 +100,9 @@ impl TicketService {
         let metrics = Arc::new(Metrics::new());
         let access = AccessControl::start(deps.store.clone(), deps.clock.clone(), shutdown);
         let signals = SignalTracker::start(deps.store.clone(), deps.clock.clone(), shutdown);
+        let origin_reports = Arc::new(OriginReports::new());
+        let flushes = Arc::clone(&origin_reports).run(deps.store.clone(), deps.clock.clone());
+        shutdown.spawn_until_stopped("origin reports", flushes);
         let lines = LineRegistry::new(
             deps.store.clone(),
             deps.clock.clone(),
@@ -117,6 +124,7 @@ impl TicketService {
             keeps_lines: deps.keeps_lines,
             metrics,
             tracer: deps.tracer,
+            origin_reports,
             access,
             signals,
             rate_limits: RateLimits::new(deps.trusted_proxies.clone(), deps.rates),

@@ -285,6 +285,49 @@ pub(crate) struct TokenOrPass {
     pub(crate) pass: Option<String>,
 }
 
+/// What a guard or gateway saw of the service behind a line since its last report.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = json!({
+    "instance": "shop-1",
+    "requests": 120,
+    "errors": 2,
+    "latency": [{ "upToMs": 50, "count": 90 }, { "upToMs": 250, "count": 30 }],
+}))]
+pub(crate) struct OriginHealth {
+    /// The reporting process, unique among those of the item.
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z0-9._:-]+$"))]
+    pub(crate) instance: String,
+    /// Requests that the service answered, or that had no answer.
+    #[schemars(range(max = 10_000_000))]
+    pub(crate) requests: u64,
+    /// Those of them that failed: status 500 or above, or no answer. At most `requests`.
+    #[serde(default)]
+    pub(crate) errors: u64,
+    /// The response times as counts of requests that took more than the bound before and at most `upToMs`. Together at most `requests`.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    pub(crate) latency: Vec<OriginLatency>,
+    /// The 95th percentile of response times, for reporters without a histogram.
+    #[serde(default)]
+    pub(crate) p95_ms: Option<u32>,
+}
+
+impl OriginHealth {
+    pub(crate) const MAX_REQUESTS: u64 = 10_000_000;
+    pub(crate) const MAX_BUCKETS: usize = 64;
+}
+
+/// Requests of one range of response times.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct OriginLatency {
+    /// The upper bound, in milliseconds.
+    pub(crate) up_to_ms: u32,
+    /// How many requests.
+    pub(crate) count: u64,
+}
+
 /// Whether an entry is live.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -18,6 +18,7 @@ mod lines;
 mod minutes;
 mod overview;
 mod overview_cache;
+mod pace;
 mod period;
 mod policy;
 mod processes;

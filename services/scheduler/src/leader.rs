@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::leadership::TermEnd;
 use crate::relay::RecentEvents;
-use crate::{Beacons, Leadership, Relay, SchedulerDeps, TickReport, Ticker, metrics};
+use crate::{Beacons, Leadership, OriginProbes, Relay, SchedulerDeps, TickReport, Ticker, metrics};
 use line_gauges::LineGauges;
 pub(crate) use line_gauges::outbox_pending;
 pub use minute_recorder::MinuteRecorder;
@@ -44,6 +44,7 @@ pub struct LeaderLoop {
     history: Duration,
     ticket_keys: TicketKeys,
     beacons: Arc<Beacons>,
+    probes: Arc<OriginProbes>,
     relay: Relay,
     leadership: Arc<Leadership>,
 }
@@ -62,6 +63,7 @@ impl LeaderLoop {
             history: deps.history,
             ticket_keys: deps.ticket_keys,
             beacons: deps.beacons,
+            probes: Arc::new(OriginProbes::new()),
             leadership,
         }
     }
@@ -132,7 +134,8 @@ impl LeaderLoop {
         let mut gauges = LineGauges::new(self.store.clone());
         let ticker = Ticker::new(self.store.clone(), epoch, self.outbox_max)
             .with_ticket_keys(self.ticket_keys.clone())
-            .with_beacons(self.beacons.clone());
+            .with_beacons(self.beacons.clone())
+            .with_probes(self.probes.clone());
         let minutes = MinuteRecorder::new(self.store.clone(), epoch, self.history);
         let working = async {
             tokio::select! {
@@ -140,6 +143,7 @@ impl LeaderLoop {
                 () = minutes.run(&self.clock) => {}
                 () = self.relay.run() => {}
                 () = self.beacons.run() => {}
+                () = self.probes.clone().run() => {}
                 () = self.publish_leader(&current) => {}
                 () = settings_recorder::run(&*self.store, epoch, &self.clock) => {}
             }

@@ -14,6 +14,8 @@
 //! | [`leader`] | leader election, terms, the interval of ticks, the history of lines |
 //! | [`leadership`] | the state of this replica in the election |
 //! | [`beacon`] | the rounds of drand that draws wait for |
+//! | [`origin_probes`] | probes of the origins of lines with an adaptive pace |
+//! | `pace` | what the leader knows of such an origin |
 //! | [`relay`] | publishes the outbox to a sink |
 //! | [`monitor`] | samples of lines, heartbeat of this replica |
 //! | [`access_keeper`] | the file of the block list, expired rules |
@@ -31,6 +33,8 @@ pub mod leader;
 pub mod leadership;
 pub mod metrics;
 pub mod monitor;
+pub mod origin_probes;
+mod pace;
 pub mod relay;
 pub mod seed;
 pub mod tick;
@@ -56,6 +60,7 @@ pub use error::Error;
 pub use leader::{LeaderLoop, MinuteRecorder};
 pub use leadership::Leadership;
 pub use monitor::LineMonitor;
+pub use origin_probes::OriginProbes;
 pub use relay::{DiscardSink, EventSink, KafkaSink, RecentEvents, Relay, RelayError, SharedSink};
 pub use seed::{SeedError, Seeds};
 pub use tick::{TickReport, Ticker};

@@ -45,6 +45,14 @@ pub const OPEN: &str = "daegi_scheduler_line_open";
 pub const WAITING: &str = "daegi_scheduler_waiting_people";
 /// Entries, by `item`; 0 on standbys.
 pub const ENTERED: &str = "daegi_scheduler_entered_people";
+/// The rate of an adaptive pace in users per second, by `item`; 0 on standbys.
+pub const PACE_RATE: &str = "daegi_scheduler_pace_users_per_second";
+/// The 95th percentile of the origin's response times as an adaptive pace saw it last, in seconds, by `item`; 0
+/// while it is unknown, and on standbys.
+pub const PACE_ORIGIN_P95: &str = "daegi_scheduler_pace_origin_p95_seconds";
+/// Cuts of adaptive paces, by `item` and `reason`: `latency`, `errors` or `no_signals`. A cut that lasts over several ticks counts
+/// once.
+pub const PACE_CUTS: &str = "daegi_scheduler_pace_cuts_total";
 /// Events in the outbox that are not published yet; 0 on standbys.
 pub const OUTBOX: &str = "daegi_scheduler_outbox_events";
 /// Sampled tickets that left the line, by `result`: `within` the range that they were shown at the join, `earlier` or
@@ -65,11 +73,12 @@ pub const RELAY_PUBLISHED: &str = "daegi_relay_published_total";
 /// Sessions of a partition that failed because the broker did not confirm.
 pub const RELAY_FAILED: &str = "daegi_relay_failed_total";
 
-const COUNTERS: [(&str, &str); 14] = [
+const COUNTERS: [(&str, &str); 15] = [
     (ADMITTED, "Admitted tickets, by item"),
     (MISSED, "Tickets whose user was absent at their turn"),
     (EXPIRED, "Entries that expired unused"),
     (ABANDONED, "Tickets removed because their user was absent too long"),
+    (PACE_CUTS, "Cuts of adaptive paces, by item and reason"),
     (TICKS_FAILED, "Ticks that failed, completely or for the lines of an unavailable server"),
     (LINES_SKIPPED, "Lines that a tick skipped because their stored data is unreadable"),
     (OUTBOX_FULL, "Lines in which a tick admitted no ticket because the outbox was full"),
@@ -82,7 +91,7 @@ const COUNTERS: [(&str, &str); 14] = [
     (RELAY_FAILED, "Relay sessions that failed because the broker did not confirm"),
 ];
 
-const GAUGES: [(&str, Unit, &str); 14] = [
+const GAUGES: [(&str, Unit, &str); 16] = [
     (IS_LEADER, Unit::Count, "1 while this replica leads, else 0"),
     (EPOCH, Unit::Count, "Epoch of this replica's latest term"),
     (TERM_SECONDS, Unit::Seconds, "Age of this replica's term; 0 on standbys"),
@@ -93,6 +102,8 @@ const GAUGES: [(&str, Unit, &str); 14] = [
     (OPEN, Unit::Count, "1 while a line admits tickets, by item; 0 on standbys"),
     (WAITING, Unit::Count, "Waiting tickets, by item; 0 on standbys"),
     (ENTERED, Unit::Count, "Entries, by item; 0 on standbys"),
+    (PACE_RATE, Unit::Count, "Rate of an adaptive pace in users per second, by item"),
+    (PACE_ORIGIN_P95, Unit::Seconds, "95th percentile of the origin as the pace saw it, by item"),
     (OUTBOX, Unit::Count, "Events in the outbox that are not published yet; 0 on standbys"),
     (BLOCKLIST_INVALID, Unit::Count, "1 while the file of DAEGI_BLOCKLIST cannot be used"),
     (STORE_MEMORY, Unit::Bytes, "Used memory of the fullest server of the store"),

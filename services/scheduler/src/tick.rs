@@ -19,7 +19,8 @@ use futures_util::{StreamExt, stream};
 use line::{LineRound, SweepCursors};
 pub use report::{OverdueBeacon, TickReport};
 
-use crate::Beacons;
+use crate::pace::LinePace;
+use crate::{Beacons, OriginProbes};
 
 /// Lines processed concurrently: enough to hide the latency of the store, too few to overload it.
 const MAX_CONCURRENT_LINES: usize = 8;
@@ -39,6 +40,9 @@ pub struct Ticker {
     outbox_max: u64,
     ticket_keys: Option<TicketKeys>,
     beacons: Option<Arc<Beacons>>,
+    probes: Option<Arc<OriginProbes>>,
+    /// What is known of the origin of each line with an adaptive pace.
+    paces: HashMap<ItemId, LinePace>,
     /// Where the next sweep of each line continues; absent lines start at the front.
     sweeps: HashMap<ItemId, SweepCursors>,
     /// The settings that every partition had last, and when.
@@ -51,9 +55,20 @@ impl Ticker {
     /// A ticker for the term of `epoch`.
     #[must_use]
     pub fn new(store: SharedStore, epoch: Epoch, outbox_max: u64) -> Self {
-        let (sweeps, reserved) = (HashMap::new(), HashMap::new());
-        let (ticket_keys, beacons, copied) = (None, None, None);
-        Self { store, epoch, outbox_max, ticket_keys, beacons, sweeps, copied, reserved }
+        let (sweeps, reserved, paces) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (ticket_keys, beacons, probes, copied) = (None, None, None, None);
+        Self {
+            store,
+            epoch,
+            outbox_max,
+            ticket_keys,
+            beacons,
+            probes,
+            paces,
+            sweeps,
+            copied,
+            reserved,
+        }
     }
 
     /// Sets the keys that sign tokens, without which no draw takes place.
@@ -67,6 +82,13 @@ impl Ticker {
     #[must_use]
     pub fn with_beacons(mut self, beacons: Arc<Beacons>) -> Self {
         self.beacons = Some(beacons);
+        self
+    }
+
+    /// Sets who probes the origins of lines with an adaptive pace, apart from the reports of pods.
+    #[must_use]
+    pub fn with_probes(mut self, probes: Arc<OriginProbes>) -> Self {
+        self.probes = Some(probes);
         self
     }
 
@@ -124,6 +146,9 @@ impl Ticker {
             let failure = match round {
                 Ok(round) => {
                     report.add(id.clone(), &round, now);
+                    if let Some((pace, _)) = round.pace {
+                        self.paces.insert(id.clone(), pace);
+                    }
                     self.sweeps.insert(id.clone(), round.sweep_from);
                     round.failure
                 }
@@ -140,7 +165,7 @@ impl Ticker {
 
     /// Returns the round of one line as a future that does not borrow the ticker.
     fn line_round(
-        &self,
+        &mut self,
         id: ItemId,
         settings: Settings,
         now: Millis,
@@ -151,6 +176,8 @@ impl Ticker {
             outbox_max: self.outbox_max,
             ticket_keys: self.ticket_keys.clone(),
             beacons: self.beacons.clone(),
+            probes: self.probes.clone(),
+            pace: self.paces.remove(&id).unwrap_or_default(),
             settings,
             now,
             sweep_from: self.sweeps.get(&id).cloned().unwrap_or_default(),

@@ -114,6 +114,27 @@ export interface LanePolicy {
   first: boolean;
 }
 
+/** How the rate of a line is chosen. */
+export type Pace = "fixed" | { adaptive: AdaptivePace };
+
+/** A rate that follows the origin, in users per minute. */
+export interface AdaptivePace {
+  minPerMinute: number;
+  maxPerMinute: number;
+  targetP95Ms: number;
+  maxErrorPercent: number;
+  healthUrl: string | null;
+  prometheus: object | null;
+}
+
+/** The state of an adaptive pace. */
+export interface PaceState {
+  perMinute: number;
+  reason: string;
+  p95Ms: number | null;
+  errorPercent: number;
+}
+
 export interface Policy {
   mode: string;
   tokensPerTick: number | null;
@@ -126,6 +147,8 @@ export interface Policy {
   onRejoin: string;
   /** Absent in responses of a replica of an older release. */
   challenge?: string;
+  /** As `challenge`. */
+  pace?: Pace;
   entryUrl: string | null;
   page: Branding;
   /** As `challenge`. */
@@ -178,6 +201,8 @@ export interface LineDetail {
   item: Item;
   people: Figures & { returning: number; missed: number };
   admittedPerSecond: number | null;
+  /** Null for a fixed pace. Absent in responses of a replica of an older release. */
+  pace?: PaceState | null;
   etaSeconds: number | null;
   /** Absent in responses of a replica of an older release. */
   signals?: SignalCounts;

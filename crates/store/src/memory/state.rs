@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use daegi_domain::pace::origin::OriginReport;
 use daegi_domain::{ItemId, Lane, Millis, Settings, Ticket};
 
 use super::access::AccessState;
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) access: AccessState,
     pub(super) signals: BTreeMap<ItemId, ItemSignals>,
     pub(super) histories: LineHistories,
+    /// What each pod knows of the origin of each line.
+    pub(super) origin_reports: BTreeMap<ItemId, BTreeMap<String, OriginReport>>,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
     /// The generation of each partition.
@@ -63,6 +66,7 @@ impl State {
             access: AccessState::default(),
             signals: BTreeMap::new(),
             histories: LineHistories::default(),
+            origin_reports: BTreeMap::new(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],
             handovers: HashMap::new(),

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use daegi_domain::{
     Branding, ChallengePolicy, CohortRange, Draw, DrawBeacon, Drawn, Guard, Item, ItemControl,
-    ItemId, ItemName, LaneName, LanePolicy, Millis, Mode, Number, OnRejoin, Opening, Policy,
-    Reveal,
+    ItemId, ItemName, LaneName, LanePolicy, Millis, Mode, Number, OnRejoin, Opening, PacePolicy,
+    Policy, Reveal,
 };
 
 use serde_json::{Map, Value};
@@ -43,8 +43,11 @@ pub(super) fn policy(policy: &Policy) -> Vec<(&'static str, String)> {
         ChallengePolicy::Pow => "pow",
         ChallengePolicy::Widget => "widget",
     };
+    let first_quota = policy.pace.adaptive().map(|pace| pace.first_quota(policy.mode));
     let mut fields = vec![
         ("mode", mode.to_owned()),
+        ("pace", pace(&policy.pace)),
+        ("paceFirst", optional(first_quota)),
         ("tokensPerTick", optional(policy.tokens_per_tick)),
         ("maxActive", optional(policy.max_active)),
         ("maxWaiting", optional(policy.max_waiting)),
@@ -152,6 +155,9 @@ pub(super) fn settings(item: &Item) -> Vec<(&'static str, String)> {
     let hash = |bytes: Option<[u8; 32]>| bytes.map(hex::encode).unwrap_or_default();
     let mut fields = policy(&item.policy);
     fields.extend([
+        // The rate starts again.
+        ("paceState", String::new()),
+        ("paceQuota", String::new()),
         ("paused", u8::from(item.paused).to_string()),
         ("createdAt", optional(item.created_at)),
         ("openedAt", optional(item.opened_at)),
@@ -206,6 +212,21 @@ pub(super) fn bytes<const N: usize>(text: &str) -> Result<[u8; N]> {
     Ok(bytes)
 }
 
+/// Writes a pace as one JSON field. Empty text is a fixed one.
+fn pace(pace: &PacePolicy) -> String {
+    pace.adaptive().and_then(|pace| serde_json::to_string(pace).ok()).unwrap_or_default()
+}
+
+/// Reads the pace. An item of a release without this field has a fixed one.
+fn read_pace(hash: &Hash) -> Result<PacePolicy> {
+    match hash.get("pace").map(String::as_str) {
+        None | Some("") => Ok(PacePolicy::Fixed),
+        Some(json) => serde_json::from_str(json)
+            .map(PacePolicy::Adaptive)
+            .map_err(|error| Error::corrupt(format!("an item whose pace cannot be read: {error}"))),
+    }
+}
+
 /// Writes the branding as one JSON field, because scripts do not read it. Empty text is the default. Fields with their
 /// default are left out, so that pods of the last release, which reject unknown fields, read an item without new ones.
 fn page(branding: &Branding) -> String {
@@ -251,7 +272,10 @@ pub(super) fn item(id: &ItemId, hash: Hash) -> Result<Option<Item>> {
         control_version: maybe(&hash, "controlVersion")?.unwrap_or(0),
         created_at: maybe(&hash, "createdAt")?,
         updated_at: maybe(&hash, "updatedAt")?,
+        // A state of another release is left out: the leader starts again.
+        pace: hash.get("paceState").and_then(|state| state.parse().ok()),
         policy: Policy {
+            pace: read_pace(&hash)?,
             mode: if text("mode")? == "auto" { Mode::Auto } else { Mode::Always },
             tokens_per_tick: maybe(&hash, "tokensPerTick")?,
             max_active: maybe(&hash, "maxActive")?,

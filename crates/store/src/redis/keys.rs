@@ -171,6 +171,11 @@ impl LineKeys {
         format!("{}handover:{}", self.lane_prefix, number.0)
     }
 
+    /// HASH pod → report: what guards reported to each pod of the origin of the line. Has a TTL.
+    pub(super) fn origin(&self) -> String {
+        format!("{}origin", self.prefix)
+    }
+
     /// HASH page → leaves of 32 bytes: the Merkle tree of a draw, named by its root, so that the leaves of a
     /// leader that lost its term do not overwrite others. Has a TTL.
     pub(super) fn leaves(&self, root: &[u8; 32]) -> String {

@@ -148,6 +148,9 @@ registry! {
         (epoch, now: int, max_users: int, id, recovery_hold: int);
     sweep [fence item opening tickets liveness outbox admission] line
         (epoch, now: int, cursor, max_users: int, first_slice: int);
+    // The pace.
+    set_pace [fence item] line (epoch, state, quota);
+    put_origin_report [] (ORIGIN) (pod, report, oldest: int, max_pods: int, ttl_ms);
     // Openings.
     freeze_cohort [generation fence item opening opening_steps tickets outbox recovery control] line (epoch, now: int);
     fix_root [fence item opening opening_steps control] line (epoch, now: int, root);

@@ -41,6 +41,10 @@ async fn write_case(server: &Redis, case: &Json) {
     };
     let optional = |field: &str| policy.get(field).map_or_else(String::new, Json::to_string);
     let mode = policy.get("mode").and_then(Json::as_str).unwrap_or("always");
+    let adaptive = policy.get("pace");
+    let per_minute = adaptive.map_or(0, |pace| number(&pace["adaptive"], "maxPerMinute", 0));
+    let first_quota = if mode == "auto" { per_minute.unsigned_abs().div_ceil(60) } else { 0 };
+    let pace_quota = item.get("paceQuota").map_or_else(String::new, Json::to_string);
     let run: String = server.command(&["INFO", "server"]).await.unwrap();
     let run = run.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap().trim().to_owned();
     let fields = [
@@ -57,6 +61,9 @@ async fn write_case(server: &Redis, case: &Json) {
         ("tail", (BASE + WAITING).to_string()),
         ("run", run),
         ("mode", mode.into()),
+        ("pace", adaptive.map_or_else(String::new, |pace| pace["adaptive"].to_string())),
+        ("paceFirst", first_quota.to_string()),
+        ("paceQuota", pace_quota),
         ("tokensPerTick", optional("tokensPerTick")),
         ("maxActive", optional("maxActive")),
         ("admitUpToStock", flag(policy, "admitUpToStock", true).into()),

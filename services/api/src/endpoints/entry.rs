@@ -1,15 +1,16 @@
-//! Verification and completion of entries, for order services.
+//! Verification and completion of entries for order services, and reports about the origin.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use daegi_runtime::http::JsonBody;
 
 use super::{ItemPath, RequestTrace};
 use crate::error::{Error, Result};
 use crate::tickets::{Credential, TicketService};
-use crate::wire::{Completed, TokenOrPass, Verdict};
+use crate::wire::{Completed, OriginHealth, TokenOrPass, Verdict};
 
 /// `POST …/entry/verify`
 pub(crate) async fn verify(
@@ -29,6 +30,16 @@ pub(crate) async fn complete(
 ) -> Result<Json<Completed>> {
     let released = service.complete(item, credential(body)?, begun.as_ref()).await?;
     Ok(Json(Completed { released }))
+}
+
+/// `POST …/origin-health`
+pub(crate) async fn origin_health(
+    State(service): State<Arc<TicketService>>,
+    ItemPath(item): ItemPath,
+    JsonBody(report): JsonBody<OriginHealth>,
+) -> Result<StatusCode> {
+    service.report_origin(item, report).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 fn credential(body: TokenOrPass) -> Result<Credential> {

@@ -92,7 +92,14 @@ impl CachedLine {
     /// Returns the earliest time until a position is admitted: after the ticks that admit all earlier
     /// positions at full quota. Returns `None` while the line does not move.
     pub(crate) fn earliest_turn_ms(&self, position: u64) -> Option<u64> {
-        let quota = u64::from(line_rules::quota(&self.line.item, &self.settings));
+        let item = &self.line.item;
+        let quota = match item.policy.pace.adaptive() {
+            // The rate may rise to its maximum, and its quota is 0 in some ticks of a slow line.
+            Some(pace) if !line_rules::is_quota_zero(item, &self.settings) => {
+                (u64::from(pace.max_per_minute) * u64::from(self.settings.tick_ms)).div_ceil(60_000)
+            }
+            _ => u64::from(line_rules::quota(item, &self.settings)),
+        };
         let moves = self.state == LineState::Open && quota > 0;
         moves.then(|| position.div_ceil(quota.max(1)) * u64::from(self.settings.tick_ms))
     }

@@ -16,6 +16,7 @@ mod join;
 mod lanes;
 mod long_poll;
 mod openings;
+mod origin;
 mod outage;
 mod poll;
 mod process;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::overview_cache::eta;
+use super::pace::PaceView;
 use super::processes::{EventView, Processes, events_example};
 use super::view::{self, ItemView};
 use super::{AdminError, AdminResult, AdminState, store_call};
@@ -38,6 +39,7 @@ use crate::monitor::{EstimateTotals, SAMPLE_MS, Sample};
         "abandoned": 248,
     },
     "admittedPerSecond": 9.8,
+    "pace": PaceView::example(),
     "etaSeconds": 429,
     "signals": {
         "automated": 812, "source": 1004, "headers": 640, "earlyPolls": 95, "noPage": 871, "honeypot": 12,
@@ -58,6 +60,8 @@ pub(super) struct LineDetail {
     people: LineFigures,
     /// Over the last 30 s; null until this replica has samples.
     admitted_per_second: Option<f64>,
+    /// The state of an adaptive pace; null for a fixed one, and before the leader's first step.
+    pace: Option<PaceView>,
     /// Until a ticket that joins now is admitted; null if unknown.
     eta_seconds: Option<u64>,
     /// How many tickets have signals of a program. Nothing follows from them but this figure.
@@ -185,6 +189,7 @@ pub(super) async fn now(
     };
     let speed = admin.monitor.admitted_per_second(&id, counts.totals.admitted, at);
     let lanes = lane_figures(&item.policy.lanes, &counts.lanes);
+    let pace = PaceView::of_item(&item);
     let item = ItemView::new(item, Some(&counts), &settings, at);
     let waiting = counts.waiting + counts.returning;
     let mut events = Processes::from_heartbeats(heartbeats).events;
@@ -198,6 +203,7 @@ pub(super) async fn now(
             .map(|eta| eta.p50)
             .or_else(|| eta(item.line_state, waiting, speed)),
         estimates: admin.monitor.estimate_totals(&id).map(EstimateView::from),
+        pace,
         people: LineFigures {
             waiting,
             returning: counts.returning,

@@ -1,9 +1,9 @@
 //! The gauges of lines. Only the leader sets them, so that sums over the fleet are correct.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use ::metrics::gauge;
-use daegi_domain::{ItemId, Millis};
+use ::metrics::{counter, gauge};
+use daegi_domain::{ItemId, Millis, PaceReason, PaceState};
 use daegi_store::{Result, SharedStore};
 
 use crate::{TickReport, metrics};
@@ -14,11 +14,13 @@ pub(super) struct LineGauges {
     store: SharedStore,
     /// Items whose gauges may differ from 0.
     published: HashSet<ItemId>,
+    /// Why each adaptive pace had its rate at the last tick.
+    paces: HashMap<ItemId, PaceReason>,
 }
 
 impl LineGauges {
     pub(super) fn new(store: SharedStore) -> Self {
-        Self { store, published: HashSet::new() }
+        Self { store, published: HashSet::new(), paces: HashMap::new() }
     }
 
     /// Sets the gauges after a tick. If the store is unavailable, the gauges of waiting tickets, entries
@@ -30,6 +32,7 @@ impl LineGauges {
         let published = report.beacon_overdue.iter().map(|beacon| beacon.published_at).min();
         let overdue_ms = published.map_or(0, |published| now.saturating_sub(published));
         gauge!(metrics::BEACON_OVERDUE).set(overdue_ms as f64 / 1000.0);
+        self.update_paces(report);
         if let Err(error) = self.try_update(report).await {
             tracing::debug!(%error, "line gauges not updated");
         }
@@ -38,11 +41,30 @@ impl LineGauges {
     /// Sets all gauges to 0 at the end of the term; the next leader sets them.
     pub(super) fn clear(&mut self) {
         self.published.drain().for_each(|item| clear_line(&item));
+        self.paces.drain().for_each(|(item, _)| set_pace(&item, None));
         gauge!(metrics::RECOVERING_LINES).set(0);
         gauge!(metrics::HELD_LINES).set(0);
         gauge!(metrics::BEACON_OVERDUE).set(0);
         gauge!(metrics::ACTIVE_LINES).set(0);
         gauge!(metrics::OUTBOX).set(0);
+    }
+
+    fn update_paces(&mut self, report: &TickReport) {
+        let is_gone = |item: &&ItemId| !report.paces.contains_key(*item);
+        self.paces.keys().filter(is_gone).for_each(|item| set_pace(item, None));
+        for (item, pace) in &report.paces {
+            set_pace(item, Some(pace));
+            let before = self.paces.get(item);
+            if let Some(reason) = cut_label(pace.reason)
+                && before.copied().and_then(cut_label) != Some(reason)
+            {
+                counter!(metrics::PACE_CUTS, "item" => item.to_string(), "reason" => reason)
+                    .increment(1);
+                let (component, rate) = ("pace", pace.per_second());
+                tracing::info!(component, item.id = %item, reason, rate, p95_ms = pace.p95_ms, "rate cut");
+            }
+        }
+        self.paces = report.paces.iter().map(|(item, pace)| (item.clone(), pace.reason)).collect();
     }
 
     async fn try_update(&mut self, report: &TickReport) -> Result<()> {
@@ -62,6 +84,27 @@ impl LineGauges {
         let pending = outbox_pending(&self.store).await?;
         gauge!(metrics::OUTBOX).set(pending as f64);
         Ok(())
+    }
+}
+
+fn set_pace(item: &ItemId, pace: Option<&PaceState>) {
+    let p95_ms = pace.and_then(|pace| pace.p95_ms).unwrap_or(0);
+    let rate = pace.map_or(0.0, PaceState::per_second);
+    gauge!(metrics::PACE_RATE, "item" => item.to_string()).set(rate);
+    gauge!(metrics::PACE_ORIGIN_P95, "item" => item.to_string()).set(f64::from(p95_ms) / 1000.0);
+}
+
+/// Returns the label of a reason that cuts the rate.
+fn cut_label(reason: PaceReason) -> Option<&'static str> {
+    match reason {
+        PaceReason::CutLatency => Some("latency"),
+        PaceReason::CutErrors => Some("errors"),
+        PaceReason::NoSignals => Some("no_signals"),
+        PaceReason::Started
+        | PaceReason::Unlimited
+        | PaceReason::Raised
+        | PaceReason::NoDemand
+        | PaceReason::Held => None,
     }
 }
 

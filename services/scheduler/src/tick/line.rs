@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use daegi_domain::line_rules::{line_state, quota};
+use daegi_domain::line_rules::{is_quota_zero, line_state, quota};
 use daegi_domain::{
-    Item, ItemId, Lane, LineState, Millis, Number, Phase, Settings, TicketKeys, round_published_at,
+    Item, ItemId, Lane, LineState, Millis, Number, PaceState, Phase, Settings, TicketKeys,
+    round_published_at,
 };
 use daegi_store::{CHECKPOINT_INTERVAL_MS, Epoch, Error, Expiry, Result, SharedStore};
 use tokio::time::Instant;
 
-use crate::Beacons;
+use crate::pace::LinePace;
+use crate::{Beacons, OriginProbes};
 
 /// Maximum number of chunks of a line that one tick sweeps if the last one holds no absent users. It
 /// is low, so that the sweep of a long line is spread over many ticks.
@@ -40,6 +42,10 @@ pub(super) struct LineRound {
     pub(super) ticket_keys: Option<TicketKeys>,
     /// Fetches the signatures of beacons.
     pub(super) beacons: Option<Arc<Beacons>>,
+    /// Probes the origins of lines with an adaptive pace.
+    pub(super) probes: Option<Arc<OriginProbes>>,
+    /// What is known of the line's origin.
+    pub(super) pace: LinePace,
     pub(super) settings: Settings,
     pub(super) now: Millis,
     pub(super) sweep_from: SweepCursors,
@@ -61,6 +67,8 @@ pub(super) struct LineRoundReport {
     pub(super) failure: Option<Error>,
     /// The round for which the line waits, and when it is published.
     pub(super) awaited_round: Option<(u64, Millis)>,
+    /// What is known of the origin of a line with an adaptive pace, and the state of the pace.
+    pub(super) pace: Option<(LinePace, PaceState)>,
 }
 
 impl LineRoundReport {
@@ -75,6 +83,7 @@ impl LineRoundReport {
             sweep_from,
             failure: None,
             awaited_round: None,
+            pace: None,
         }
     }
 }
@@ -93,7 +102,7 @@ impl LineRound {
             let expiry = self.expire(id, lane, &mut report).await?;
             front_is_above_base &= expiry.front_is_above_base;
         }
-        let item = match self.store.item(id).await? {
+        let mut item = match self.store.item(id).await? {
             Some(item) => self.follow_opening(item).await?,
             None => None,
         };
@@ -112,11 +121,24 @@ impl LineRound {
         // still serves the numbers below.
         let serves =
             matches!(report.state, Some(LineState::Open | LineState::Recovering | LineState::Held));
+        if let Some(item) = item.as_mut().filter(|_| serves) {
+            self.follow_origin(item, &mut report).await?;
+        }
         let served = item.as_ref().filter(|_| serves);
         let quota = served.map_or(0, |item| quota(item, &self.settings));
+        // An adaptive pace below one user per tick admits none in most ticks. A call with a quota of 0 would mark the
+        // line as stopped, and absence would not count.
+        let waits_for_quota =
+            quota == 0 && served.is_some_and(|item| !is_quota_zero(item, &self.settings));
         // The sweep runs even if admission failed, because it frees memory of the store and a full
         // memory may be why admission failed.
-        match self.admit(id, quota, &mut report).await {
+        let admission = async {
+            match waits_for_quota {
+                true => Ok(()),
+                false => self.admit(id, quota, &mut report).await,
+            }
+        };
+        match admission.await {
             Err(stale @ Error::StaleEpoch(_)) => return Err(stale),
             admitted => report.failure = admitted.err(),
         }
@@ -126,6 +148,18 @@ impl LineRound {
             }
         }
         Ok(report)
+    }
+
+    /// Runs the step of an adaptive pace.
+    async fn follow_origin(&self, item: &mut Item, report: &mut LineRoundReport) -> Result<()> {
+        let Some(pace) = item.policy.pace.adaptive() else { return Ok(()) };
+        let probed = self.probes.as_ref().and_then(|probes| probes.signal(pace));
+        let mut known = self.pace.clone();
+        let leader = (&self.store, self.epoch);
+        let step = known.step(leader, (item, pace), probed, &self.settings, self.now).await?;
+        item.pace = step.or(item.pace.take());
+        report.pace = item.pace.clone().map(|state| (known, state));
+        Ok(())
     }
 
     /// Expires entries until none is due. Returns the last reply.

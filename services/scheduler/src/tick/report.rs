@@ -1,11 +1,11 @@
 //! The result of a tick, for logs, metrics and tests.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use ::metrics::counter;
-use daegi_domain::{ItemId, LineState, Millis, Settings, rfc3339};
+use daegi_domain::{ItemId, LineState, Millis, PaceState, Settings, rfc3339};
 use daegi_store::{Error, Result};
 
 use super::line::LineRoundReport;
@@ -37,6 +37,8 @@ pub struct TickReport {
     pub outbox_full: u32,
     /// Lines that wait for the round of their beacon although it is published.
     pub beacon_overdue: Vec<OverdueBeacon>,
+    /// The states of adaptive paces.
+    pub paces: HashMap<ItemId, PaceState>,
     /// Reserved lines that were removed.
     pub purged: u32,
     /// Lines whose stored data is unreadable.
@@ -82,6 +84,7 @@ impl TickReport {
             abandoned: 0,
             outbox_full: 0,
             beacon_overdue: Vec::new(),
+            paces: HashMap::new(),
             purged: 0,
             skipped: 0,
             unavailable: None,
@@ -104,6 +107,9 @@ impl TickReport {
         self.recovering += u32::from(round.state == Some(LineState::Recovering));
         if round.state == Some(LineState::Open) {
             self.open.insert(id.clone());
+        }
+        if let Some((_, state)) = &round.pace {
+            self.paces.insert(id.clone(), state.clone());
         }
         counter!(metrics::ADMITTED, "item" => id.to_string()).increment(round.admitted.into());
         self.lines.push(id);

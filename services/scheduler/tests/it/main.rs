@@ -9,6 +9,7 @@ mod forecast;
 mod harness;
 mod leader;
 mod openings;
+mod pace;
 mod relay;
 mod seeds;
 mod ticks;

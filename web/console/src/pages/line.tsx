@@ -15,6 +15,7 @@ import { BrandingForm } from "./branding.js";
 import { OpeningCard } from "./opening.js";
 import { LanesCard } from "./lanes.js";
 import { ConnectionLost, type PageProps } from "./page.js";
+import { paceReason } from "./pace.js";
 import { PolicyForm } from "./policy.js";
 
 const SIGNALS = ["source", "headers", "earlyPolls", "noPage", "honeypot"] as const;
@@ -110,7 +111,7 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   );
 }
 
-function Summary({ line: { people, item, admittedPerSecond, etaSeconds, estimates, signals } }: { line: LineDetail }) {
+function Summary({ line: { people, item, admittedPerSecond, etaSeconds, estimates, pace, signals } }: { line: LineDetail }) {
   const aside = [
     people.returning > 0 && t("returning", { n: count(people.returning) }),
     people.missed > 0 && t("missed", { n: count(people.missed) }),
@@ -125,6 +126,11 @@ function Summary({ line: { people, item, admittedPerSecond, etaSeconds, estimate
           <span id="inside">{count(people.entered)}</span>
         </Figure>
         <Figure name={t("perSecond")}>{rate(admittedPerSecond)}</Figure>
+        {pace && (
+          <Figure name={t("pacePerMinute")} hint={paceReason(pace, item.policy.pace ?? "fixed")}>
+            <span id="pace">{count(Math.round(pace.perMinute))}</span>
+          </Figure>
+        )}
         <Figure name={t("eta")} hint={keptHint(estimates)}>
           {duration(etaSeconds)}
         </Figure>

@@ -5,6 +5,7 @@ import type { Item, Policy } from "../api.js";
 import { Labelled } from "../components/labelled.js";
 import { useDraft } from "../components/draft.js";
 import { type Key, t, tEnum } from "../i18n.js";
+import { PaceFields } from "./pace.js";
 
 const NUMBERS = ["passTtlSeconds", "graceSeconds", "missedKeepSeconds"] as const;
 const CHOICES = { mode: ["always", "auto"], onRejoin: ["keep", "requeue"], challenge: ["off", "pow", "widget"] } as const;
@@ -35,6 +36,7 @@ export function PolicyForm({ item, save }: { item: Item; save: (changes: Partial
             </select>
           </Labelled>
         ))}
+        <PaceFields id={id} pace={rules.pace ?? "fixed"} change={(pace) => change({ pace })} />
         {NUMBERS.map((name) => (
           <Labelled key={name} id={`${id}-${name}`} label={name}>
             <input

@@ -110,6 +110,7 @@ fn restored(
         recovering_until: 0,
         hold_new_until: now + store.recovery_hold,
         held_until: 0,
+        pace: None,
         updated_at: Some(now),
         ..item.clone()
     }
@@ -191,6 +192,7 @@ fn replace(
         recovering_until: line.shared.item.recovering_until,
         hold_new_until: line.shared.item.hold_new_until,
         held_until: old.held_until,
+        pace: None,
         updated_at: Some(now),
         ..item.clone()
     };

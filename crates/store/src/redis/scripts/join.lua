@@ -18,7 +18,7 @@
 -- Atomic: a user never holds two tickets of a line. At maxmemory a call that finds no ticket to serve fails
 -- before its first write.
 local item = item_fields('removed', 'enabled', 'stock', 'paused', 'through', 'mode', 'id',
-  'tokensPerTick', 'maxActive', 'maxWaiting', 'admitUpToStock', 'passTtlSeconds', 'onRejoin',
+  'tokensPerTick', 'pace', 'paceQuota', 'paceFirst', 'maxActive', 'maxWaiting', 'admitUpToStock', 'passTtlSeconds', 'onRejoin',
   'recoveringUntil', 'behindUntil', 'heldUntil', 'opening', 'lobbyAt', 'closesAt', 'openedAt', 'lanes',
   'laneCount')
 local lane, lacking = LANE, lacks_lanes(item.lanes, item.laneCount)
@@ -44,7 +44,7 @@ if recovered then item.tail, item.behindUntil = recovered.tail, now + recovery_h
 
 local is_auto, expires_at = item.mode == 'auto', now + tonumber(item.passTtlSeconds or '0') * 1000
 local quota = is_auto and global_quota(pod_quota) or 0
-if quota > 0 and item.tokensPerTick and item.tokensPerTick ~= '' then quota = tonumber(item.tokensPerTick) end
+if quota > 0 then quota = line_quota(item, quota) end
 if item.maxWaiting and item.maxWaiting ~= '' then
   max_waiting = math.min(max_waiting, tonumber(item.maxWaiting))
 end

@@ -30,7 +30,7 @@ local function new_line_fields(tail, joined)
     'recoveringUntil', '0', 'behindUntil', '0', 'clockBase', '0', 'heldUntil', '0', 'stopped', '0',
     'servableSince', '0', 'openedAt', '', 'closedAt', '', 'reveal', '', 'cohortFirst', '', 'cohortSize', '',
     'cohortServed', '0', 'lobbyFirst', '', 'drawRoot', '', 'drawBeacon', '', 'drawSeed', '',
-    'beaconSignature', '', 'run', run}
+    'beaconSignature', '', 'paceState', '', 'paceQuota', '', 'run', run}
 end
 
 -- Apply the change whose words begin at ARGV[at]. Return the reply and the index of the next change.

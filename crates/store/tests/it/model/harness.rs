@@ -3,17 +3,18 @@ use std::fmt::Debug;
 
 use daegi_domain::draw::draw_seed;
 use daegi_domain::history::{DAY_MS, HOUR_MS, MINUTE_MS};
+use daegi_domain::pace::origin::{OriginReport, OriginTotals};
 use daegi_domain::{
-    Beacon, BeaconKind, Drawn, EndReason, Invitation, ItemChange, ItemControl, ItemId, ItemName,
-    ItemUpdate, ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage, LogPosition, Number,
-    Opening, OpeningChange, Order, Policy, PolicyChange, Reveal, Settings, Signals, Ticket,
-    TicketEvent, UserId, VisitCounts, VisitLabel, VisitStep,
+    AdaptivePace, Beacon, BeaconKind, Drawn, EndReason, Invitation, ItemChange, ItemControl,
+    ItemId, ItemName, ItemUpdate, ItemUpdateKind, Lane, LaneName, LineEvent, LivenessPage,
+    LogPosition, Mode, Number, Opening, OpeningChange, Order, PaceState, Policy, PolicyChange,
+    Reveal, Settings, Signals, Ticket, TicketEvent, UserId, VisitCounts, VisitLabel, VisitStep,
 };
 use daegi_store::{
     AccessChange, AccessLog, AccessStore, AdminStore, AdmissionStore, CONTROL_LOG, ChangeCursor,
     ControlStore, EntryProof, Epoch, Expiry, HistoryStore, HourAppend, ItemStore, JoinOutcome,
     LaneJoin, LeaveLimit, MAX_USERS_PER_CALL, MemoryStore, OpeningStore, OutboxBatch, OutboxStore,
-    RedisStore, ReplayStore, Result, SignalStore, Store, StoreImage, TicketStore,
+    PaceStore, RedisStore, ReplayStore, Result, SignalStore, Store, StoreImage, TicketStore,
 };
 
 use super::fairness::Fairness;
@@ -235,6 +236,22 @@ impl<'a> ModelHarness<'a> {
             }
             Op::Admit { .. } | Op::Expire { .. } | Op::Sweep { .. } => self.lead(op).await,
             Op::Open { item, steps, stale } => self.open(*item, *steps, *stale).await,
+            Op::Pace { item, quota, stale } => {
+                let (id, epoch) = (&self.items[*item], self.term(*stale));
+                let pace = AdaptivePace::new(1, 60, 500);
+                let mut state = PaceState::start(&pace, Mode::Auto, self.now);
+                state.quota = *quota;
+                unless_refused(both!(self, store => store.set_pace(epoch, id, &state))).map(drop)
+            }
+            Op::OriginReport { item, pod, age } => {
+                let (id, at) = (&self.items[*item], self.now.saturating_sub(*age));
+                let mut totals =
+                    OriginTotals { requests: *age, errors: 1, ..OriginTotals::default() };
+                totals.latency.add(*age as f64, *age);
+                let report = OriginReport { pod: format!("pod-{pod}"), instances: 1, at, totals };
+                both!(self, store => store.put_origin_report(id, &report, self.now))?;
+                both!(self, store => store.origin_reports(id, self.now)).map(drop)
+            }
             Op::Beacon { item, round, signature } => {
                 let (id, signature) = (&self.items[*item], [*signature; 48]);
                 both!(self, store => store.put_beacon(id, *round, &signature, self.now)).map(drop)

@@ -1,6 +1,6 @@
 use daegi_domain::{
-    Branding, ChallengePolicy, Guard, Invitation, Lane, LaneName, LanePolicy, Mode, OnRejoin,
-    Policy,
+    AdaptivePace, Branding, ChallengePolicy, Guard, Invitation, Lane, LaneName, LanePolicy, Mode,
+    OnRejoin, PacePolicy, Policy,
 };
 use proptest::prelude::*;
 
@@ -140,6 +140,17 @@ pub(crate) enum Op {
         item: usize,
         lane: Lane,
         stale: bool,
+    },
+    Pace {
+        item: usize,
+        quota: u32,
+        stale: bool,
+    },
+    OriginReport {
+        item: usize,
+        pod: usize,
+        /// How old the report is.
+        age: u64,
     },
     Plan {
         item: usize,
@@ -330,13 +341,13 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
     let quota = prop::option::of(size(scale, 1, 4));
     let max = || prop::option::of(size(scale, 1, 6));
-    let max = (max(), max(), lanes());
+    let max = (max(), max(), lanes(), pace());
     (any::<bool>(), quota, max, any::<bool>(), 1..3u32, 0..4usize, 0..3usize, any::<bool>())
         .prop_map(
             |(
                 auto,
                 tokens_per_tick,
-                (max_active, max_waiting, lanes),
+                (max_active, max_waiting, lanes, pace),
                 up_to_stock,
                 ttl,
                 grace,
@@ -345,6 +356,7 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
             )| {
                 Policy {
                     mode: if auto { Mode::Auto } else { Mode::Always },
+                    pace,
                     tokens_per_tick,
                     max_active,
                     max_waiting,
@@ -369,6 +381,13 @@ fn policy(scale: Scale) -> impl Strategy<Value = Policy> {
                 }
             },
         )
+}
+
+/// The pace of a policy: mostly a fixed one.
+fn pace() -> impl Strategy<Value = PacePolicy> {
+    let adaptive =
+        (1..4u32).prop_map(|users| PacePolicy::Adaptive(AdaptivePace::new(1, users * 60, 500)));
+    prop_oneof![3 => Just(PacePolicy::Fixed), 1 => adaptive]
 }
 
 /// The lanes of a policy: mostly none, so that lines without lanes are compared as often as before.
@@ -498,6 +517,10 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
         4 => (item(), ROUNDS, 0..2u8)
             .prop_map(|(item, round, signature)| Op::Beacon { item, round, signature }),
         2 => (item(), stale()).prop_map(|(item, stale)| Op::Close { item, stale }),
+        3 => (item(), 0..5u32, stale())
+            .prop_map(|(item, quota, stale)| Op::Pace { item, quota, stale }),
+        2 => (item(), 0..3usize, prop_oneof![0..5_000u64, 50_000..70_000u64])
+            .prop_map(|(item, pod, age)| Op::OriginReport { item, pod, age }),
         1 => any::<u32>().prop_map(|entry| Op::AppendAudit { entry }),
         2 => (0..3usize, any::<u32>()).prop_map(|(who, text)| Op::PutHeartbeat { who, text }),
         3 => access(),

@@ -5,6 +5,15 @@ local function global_quota(given)
   return tonumber(redis.call('HGET', SETTINGS_COPY, 'tokenCountToMove') or given)
 end
 
+-- Return the quota of a tick of a line, if the global one is `given` and not 0.
+local function line_quota(item, given)
+  local limit = tonumber(item.tokensPerTick or '')
+  if (item.pace or '') == '' then return limit or given end
+  local paced = item.paceQuota
+  if (paced or '') == '' then paced = item.paceFirst end
+  return math.min(tonumber(paced), limit or math.huge)
+end
+
 -- Return whether the line can admit no ticket now, apart from a full outbox.
 local function is_stopped(item, now)
   return item.removed ~= '0' or item.enabled ~= '1' or item.stock == '0' or item.paused == '1'
