@@ -73,9 +73,12 @@ pub(super) async fn show(
     PathParams(id): PathParams<ItemId>,
     QueryParams(query): QueryParams<PeriodQuery>,
 ) -> AdminResult<Response> {
-    let period = query.period(admin.clock.now_ms())?;
+    let now = admin.clock.now_ms();
+    let requested = query.period(now)?;
+    // The present minute has not ended.
+    let period = Period { to: requested.to.min(now / MINUTE_MS), ..requested };
     let step = step_of(period, query.step)?;
-    let hours = period.from / MINUTES_PER_HOUR..=(period.to - 1) / MINUTES_PER_HOUR;
+    let hours = period.from / MINUTES_PER_HOUR..=period.to / MINUTES_PER_HOUR;
     // The last log before the period tells whether the line was quiet at its beginning.
     let hours = hours.start().saturating_sub(1)..=*hours.end();
     let (item, stored) = store_call(async {
@@ -96,7 +99,7 @@ pub(super) async fn show(
 
 /// Returns the length of a step in minutes.
 fn step_of(period: Period, requested: Option<u64>) -> AdminResult<u64> {
-    let minutes = period.to - period.from;
+    let minutes = period.to.saturating_sub(period.from);
     let fits = |step: &u64| minutes / step <= DEFAULT_ROWS;
     let step = requested.unwrap_or_else(|| STEPS.into_iter().find(fits).unwrap_or(STEPS[6]));
     if !(1..=STEPS[6]).contains(&step) {

@@ -44,8 +44,7 @@ pub(super) struct Period {
 }
 
 impl PeriodQuery {
-    /// Returns the requested period: the last day unless it is given. The present minute has not ended, and is the
-    /// end unless a time before is given.
+    /// Returns the requested period: the last day unless it is given. It ends with the present minute at the latest.
     pub(super) fn period(&self, now: Millis) -> AdminResult<Period> {
         let time = |text: &Option<String>| text.as_deref().map(parse_rfc3339).transpose();
         let invalid = |name, error| AdminError::Invalid(format!("{name}: {error}"));

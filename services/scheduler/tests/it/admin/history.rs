@@ -90,6 +90,8 @@ async fn minutes_are_recorded_once_and_survive_a_change_of_the_leader() {
     // A replica that recorded nothing shows the same.
     let other = AdminHarness::at(admin.store.clone(), admin.clock.now_ms());
     assert_eq!(minutes(&other, "").await, shown);
+    other.clock.advance(Duration::from_secs(30));
+    assert_eq!(minutes(&other, "").await, shown, "the present minute has not ended");
 }
 
 #[tokio::test]
