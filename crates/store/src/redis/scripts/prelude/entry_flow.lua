@@ -32,5 +32,7 @@ local function observe_entries(ttl, now)
     flow = {now, entered, admitted, expired, spent, admitted_at, ages, lasted, early, early_lasted, lapsed}
   end
   for i, number in ipairs(flow) do flow[i] = format_number(number) end
+  -- The leader expires entries at maxmemory, too.
+  allow_oom(ITEM)
   redis.call('HSET', LINE, 'entryFlow', table.concat(flow, ':'))
 end
