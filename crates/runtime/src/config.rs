@@ -7,6 +7,7 @@
 
 mod args;
 mod error;
+mod identity;
 mod options;
 mod otlp;
 mod relays;
@@ -22,12 +23,13 @@ use clap::FromArgMatches;
 use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
 pub use error::ConfigError;
+pub use identity::{IdentityConfig, JwksLocation};
 pub use otlp::OtlpEndpoint;
 pub use relays::RelayUrls;
 pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
 
-use crate::http::TrustedProxies;
+use crate::http::{CorsOrigins, TrustedProxies};
 use crate::rate_limit::Rate;
 use options::Options;
 
@@ -100,6 +102,12 @@ pub struct Config {
     pub max_cached_lines: usize,
     /// Which proxies name the addresses of clients.
     pub trusted_proxies: TrustedProxies,
+    /// The origins whose pages may call the public listener.
+    pub cors_origins: CorsOrigins,
+    /// What proves who a user is; `None` if every client may name a user.
+    pub identity: Option<IdentityConfig>,
+    /// The address of the public listener as browsers reach it; empty for the site's own origin.
+    pub public_url: String,
     /// How often sources, users and tickets may send requests to one api.
     pub rates: Rates,
     /// How long a shutdown waits for requests in flight.
@@ -205,6 +213,7 @@ impl Config {
 
     fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
         let topics = options.topics()?;
+        let identity = identity::resolve(&mut options)?;
         let kafka = value::validate_kafka(role, options.kafka)?;
         let demo = value::validate_demo(role, options.demo, &kafka)?;
         Ok(Self {
@@ -247,6 +256,9 @@ impl Config {
                 options.trusted_proxies.0,
                 options.forwarded_header,
             ),
+            cors_origins: options.cors_origins.unwrap_or_default(),
+            identity,
+            public_url: options.public_url.map(|url| url.0).unwrap_or_default(),
             rates: Rates {
                 source_joins: options.source_joins.0,
                 source_polls: options.source_polls.0,

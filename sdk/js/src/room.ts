@@ -23,6 +23,8 @@ export interface JoinOptions {
   code?: string;
   /** The token of an earlier ticket of this user: a line that challenges new users does not challenge its holder. */
   token?: string;
+  /** A signed identity (JWT) of the user, for a waiting room that asks for one. */
+  identity?: string;
   signal?: AbortSignal;
 }
 
@@ -62,15 +64,17 @@ export class WaitingRoom {
 
   /**
    * Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then.
-   * Solves the challenge of a line that challenges new users, which takes a second or more.
+   * Solves the challenge of a line that challenges new users, which takes a second or more. Without a user id the identity names the
+   * user, in the options or in a cookie of the site.
    */
-  async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
+  async join(userId: string | null, { code, token, identity, signal }: JoinOptions = {}): Promise<Ticket> {
     let solution: string | undefined;
     for (let left = MAX_CHALLENGES; ; left--) {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };
       const hasBody = Object.keys(body).length > 0;
-      const options = { method: "POST", headers: { "user-id": userId }, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
+      const headers = { ...(userId !== null && { "user-id": userId }), ...(identity !== undefined && { "daegi-identity": identity }) };
+      const options = { method: "POST", headers, ...(token && { token }), ...(hasBody && { body }), ...(signal && { signal }) };
       try {
         return (await (await this.#requestLine("", options)).json()) as Ticket;
       } catch (error) {

@@ -6,12 +6,12 @@ use axum::Router;
 use axum::http::Method;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::config::Rates;
-use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
+use daegi_runtime::config::{IdentityConfig, Rates};
+use daegi_runtime::http::{CorsOrigins, HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
 
-use crate::endpoints::tickets::fast_path;
+use crate::endpoints::{gate, tickets};
 use crate::routes;
 use crate::tickets::TicketService;
 use crate::warmup::WarmUp;
@@ -35,6 +35,12 @@ pub struct ApiDeps {
     pub trusted_proxies: TrustedProxies,
     /// How often sources, users and tickets may send requests.
     pub rates: Rates,
+    /// The origins whose pages may call the public listener.
+    pub cors_origins: CorsOrigins,
+    /// How signed identities are verified; `None` if clients name their user.
+    pub identity: Option<IdentityConfig>,
+    /// The origin of the waiting page as browsers reach it; empty if it is the one of the site.
+    pub public_url: String,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -51,18 +57,22 @@ pub struct Api {
     /// Router of the internal listener.
     pub internal: Router,
     service: Arc<TicketService>,
+    cors_origins: CorsOrigins,
 }
 
 impl Api {
     /// Returns what the listeners serve, including the routes of `health`.
     #[must_use]
     pub fn services(self, health: &Health) -> Services {
-        let (service, filtering) = (Arc::clone(&self.service), self.service);
+        let (service, filtering) = (Arc::clone(&self.service), Arc::clone(&self.service));
+        let guarding = self.service;
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
+            .with_cors(self.cors_origins)
             .with_filter(move |head| filtering.rate_limits.refuse(head))
-            .with_fast_path(move |head| fast_path(&service, head));
-        let internal = HttpService::new(self.internal.merge(health.router()));
+            .with_fast_path(move |head| tickets::fast_path(&service, head));
+        let internal = HttpService::new(self.internal.merge(health.router()))
+            .with_fast_path(move |head| gate::fast_path(&guarding, head));
         Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }
     }
 }
@@ -97,6 +107,7 @@ fn internal_body_limit(method: &Method, path: &str) -> usize {
 #[must_use]
 pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     let (items, health) = (deps.store.clone(), deps.health.clone());
+    let cors_origins = deps.cors_origins.clone();
     let service = Arc::new(TicketService::new(deps, shutdown));
     let warm_up = WarmUp::new(Arc::clone(&service), items);
     shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
@@ -104,6 +115,7 @@ pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
         public: openapi::router("", [routes::public()]).with_state(Arc::clone(&service)),
         internal: openapi::router("", [routes::internal()]).with_state(Arc::clone(&service)),
         service,
+        cors_origins,
     }
 }
 
@@ -139,6 +151,9 @@ impl ApiDeps {
             limits: ApiLimits::from(config),
             trusted_proxies: config.trusted_proxies.clone(),
             rates: config.rates,
+            cors_origins: config.cors_origins.clone(),
+            identity: config.identity.clone(),
+            public_url: config.public_url.clone(),
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

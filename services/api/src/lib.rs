@@ -22,6 +22,7 @@
 //! | `tickets` | the use cases: join, poll, leave, verify, complete |
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
+//! | `gate` | decides for a proxy whether a request has a valid pass |
 //! | `warmup` | requests that the pod makes before it becomes ready |
 //! | `rate_limits` | how often sources, users and tickets may send requests |
 //! | `waiting_page` | the HTML of the waiting page |
@@ -30,6 +31,7 @@
 mod app;
 mod endpoints;
 mod error;
+mod gate;
 mod lines;
 mod metrics;
 mod rate_limits;

@@ -5,6 +5,7 @@ use ::metrics::{
     histogram,
 };
 use daegi_domain::{ChallengeError, Status};
+use daegi_identity::IdentityError;
 
 use crate::Error;
 use crate::tickets::Transport;
@@ -50,7 +51,7 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 11] = [
+const REFUSALS: [&str; 12] = [
     "item_not_found",
     "disabled",
     "sold_out",
@@ -62,6 +63,7 @@ const REFUSALS: [&str; 11] = [
     "invalid_code",
     "rate_limited",
     "challenge_required",
+    "invalid_identity",
 ];
 
 /// Values of the label `result` of challenges.
@@ -81,6 +83,8 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::Invitation(_) | Error::InvitationUsed => Some(8),
         Error::TooOften { .. } => Some(9),
         Error::ChallengeRequired { .. } => Some(10),
+        Error::OtherIdentity => Some(11),
+        Error::Identity(error) if *error != IdentityError::KeysUnavailable => Some(11),
         _ => None,
     }
 }

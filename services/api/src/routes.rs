@@ -14,7 +14,7 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 use crate::endpoints::draw as draw_endpoint;
-use crate::endpoints::{docs, entry, streams, tickets, waiting_page};
+use crate::endpoints::{docs, entry, gate, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
 use crate::wire::{Completed, Join, Line, PageTexts, Ticket, TokenOrPass, Verdict, Wait};
 
@@ -29,6 +29,10 @@ const DRAW: &str = "/api/v1/item/{itemId}/waiting-queue/draw";
 const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
+
+const GATE: &str = "/gate/{itemId}";
+/// For proxies that append the path of the request, as Envoy does.
+const GATE_APPENDED: &str = "/gate/{itemId}/{*path}";
 
 const ITEM: Parameter = Parameter {
     name: "itemId",
@@ -64,6 +68,13 @@ const CHALLENGE: Parameter = Parameter {
     required: false,
     description: "The solution of the challenge of a `CHALLENGE_REQUIRED` problem, as `<challenge>:<nonce>`.",
     schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+};
+const IDENTITY: Parameter = Parameter {
+    name: "daegi-identity",
+    location: "header",
+    required: false,
+    description: "A signed identity (JWT) of the user, required with `DAEGI_IDENTITY=jwt`. The user is the one that it proves; `user-id` may be omitted and must not differ.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 8192 }),
 };
 const WAIT: Parameter = Parameter {
     name: "waitMs",
@@ -119,7 +130,11 @@ pub(crate) fn public() -> ApiGroup {
 /// Returns the operations of the internal listener.
 pub(crate) fn internal() -> ApiGroup {
     let description = "For services, on the internal listener only.";
-    Group { tag: "internal", description, operations: vec![verify(), complete()] }
+    Group {
+        tag: "internal",
+        description,
+        operations: vec![verify(), complete(), gate(), gate_appended()],
+    }
 }
 
 /// Returns the OpenAPI document of both listeners.
@@ -148,13 +163,14 @@ pub fn document() -> Value {
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
         .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow`, a join without such a token needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
-        .with_parameters([ITEM, USER, CODE, CHALLENGE])
+        .with_parameters([ITEM, USER, IDENTITY, CODE, CHALLENGE])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
         .with_problems([Code::NotOpenYet, Code::LineClosed])
         .with_problems([Code::InvalidCode, Code::ChallengeRequired])
+        .with_problems([Code::InvalidIdentity, Code::TokenMismatch])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }
@@ -233,6 +249,58 @@ fn complete() -> ApiOperation {
         .with_response(ResponseSpec::json::<Completed>(200, "Whether this call ended it."))
         .with_problems([Code::InvalidRequest, Code::InvalidToken, Code::TokenMismatch])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn gate() -> ApiOperation {
+    let description = "For subrequests of proxies (docs/GATE.md), with any method. Reads the pass as the guards do: from the cookie, the header `daegi-pass`, `Authorization: Bearer`, or the query of the original address, from which it moves the pass into a cookie. Answers from memory: an entry that was completed keeps its pass until the pass expires.";
+    let deny = Parameter {
+        name: "deny",
+        location: "query",
+        required: false,
+        description: "With `401`, every refusal and redirect has status 401, and the address of the redirect is in the header `daegi-location`: for nginx.",
+        schema: |_| json_schema!({ "type": "string", "enum": ["401"] }),
+    };
+    let original = |name: &'static str| Parameter {
+        name,
+        location: "header",
+        required: false,
+        description: "The path and query of the original request.",
+        schema: schema_of::<String>,
+    };
+    let operation = Operation::for_any_method(GATE, ("gate", "May this request pass?"), gate::gate);
+    gate_responses(operation.with_description(description)).with_parameters([
+        ITEM,
+        deny,
+        original("X-Original-URI"),
+        original("X-Forwarded-Uri"),
+    ])
+}
+
+fn gate_appended() -> ApiOperation {
+    let path = Parameter {
+        name: "path",
+        location: "path",
+        required: true,
+        description: "The path of the original request, followed by its query.",
+        schema: schema_of::<String>,
+    };
+    let words = ("gateAppended", "May a request with this path pass?");
+    gate_responses(Operation::for_any_method(GATE_APPENDED, words, gate::gate))
+        .with_parameters([ITEM, path])
+}
+
+/// The problems are those of the guards, whose codes begin with `PASS_`.
+fn gate_responses(operation: ApiOperation) -> ApiOperation {
+    let problem = |status| {
+        let description = "A problem of the guards, such as `PASS_MISSING` or `PASS_EXPIRED`.";
+        ResponseSpec::media(status, description, "application/problem+json")
+    };
+    operation
+        .with_response(ResponseSpec::empty(200, "It may. `daegi-user`, `daegi-number` and `daegi-lane` name the ticket."))
+        .with_response(ResponseSpec::empty(302, "To the waiting page, or to the address without the pass; only for `Accept: text/html`."))
+        .with_response(problem(401))
+        .with_response(problem(403))
+        .with_response(problem(404))
 }
 
 fn wait_page() -> ApiOperation {

@@ -80,6 +80,8 @@ pub(crate) struct Page<'a> {
     pub(crate) revision: &'a str,
     /// Whether the item has lanes, so that users may have invitation codes.
     pub(crate) has_lanes: bool,
+    /// Whether a join needs a signed identity, which names the user.
+    pub(crate) needs_identity: bool,
     pub(crate) code: CodeForm,
     pub(crate) state: PageState,
 }
@@ -98,6 +100,7 @@ struct PageTemplate<'a> {
     /// Whether the item has its own colours.
     has_colours: bool,
     has_lanes: bool,
+    needs_identity: bool,
     has_code_form: bool,
     is_code_refused: bool,
     refresh: Option<String>,
@@ -121,6 +124,7 @@ impl Page<'_> {
             version: VERSION.as_str(),
             has_colours: self.item.is_some() && self.look.accent.is_some(),
             has_lanes: self.has_lanes,
+            needs_identity: self.needs_identity,
             has_code_form: self.code != CodeForm::Folded,
             is_code_refused: self.code == CodeForm::Refused,
             refresh: noscript::refresh(&self.state, self.code),
@@ -145,6 +149,7 @@ mod tests {
             name,
             look: &look,
             revision: "",
+            needs_identity: false,
             has_lanes: true,
             code: CodeForm::Folded,
             state: PageState::Outside,

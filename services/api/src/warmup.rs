@@ -82,7 +82,7 @@ impl WarmUp {
         self.open_line().await?;
         let users = (0..USERS).map(|n| UserId::parse(&format!("warm-up-{n}")));
         let users: Vec<UserId> = users.collect::<std::result::Result<_, _>>()?;
-        let join = |user| JoinRequest { user, token: None, code: None, solution: None };
+        let join = |user| JoinRequest { user, lane: None, token: None, code: None, solution: None };
         let joins = users.into_iter().map(|user| self.service.join(&self.id, join(user), None));
         let tickets: Vec<Ticket> =
             try_join_all(joins).await?.into_iter().map(|(_, ticket)| ticket).collect();

@@ -23,6 +23,7 @@ export class EntryFlow {
     if (this.#token === ticket.token) return;
     this.#token = ticket.token;
     this.view.offer(ticket.entryUrl);
+    if (ticket.entryUrl) this.view.text(this.messages.turnWait);
     if (this.view.sound?.checked) this.chime.ring();
     this.#count(Date.parse(ticket.passExpiresAt ?? ""));
     if (ticket.entryUrl && firstTime(ticket.token)) this.#go(ticket.entryUrl);

@@ -3,7 +3,7 @@
 import { WaitingRoom } from "../../../sdk/js/src/index.js";
 import { solveInWorker } from "./challenge-worker.js";
 import { Chime } from "./chime.js";
-import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
+import { browserSession, browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
@@ -12,11 +12,13 @@ import { takeCode } from "./address.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
+import { identified, keptIdentity, takeIdentity } from "./identity.js";
+import { continueAt } from "./return-address.js";
 import { View } from "./view.js";
 import { VisitController } from "./visit.js";
 import { format, localeOf, type Messages } from "./i18n.js";
 
-const { item = "", revision = "", line = "", lanes = "" } = document.documentElement.dataset;
+const { item = "", revision = "", line = "", lanes = "", identity = "" } = document.documentElement.dataset;
 let { name = "" } = document.documentElement.dataset;
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 const room = new WaitingRoom({
@@ -37,7 +39,10 @@ let shown: Screen | null = null;
 /** Screens of a ticket that waits. */
 const HELD: ReadonlySet<Screen["kind"]> = new Set(["lobby", "waiting", "still"]);
 
-const visit = new VisitController(room, storage, new Tabs(room, revision), messages, {
+/** Rooms with signed identities know the user from the identity; elsewhere this page makes up a user id. */
+const joining = identity === "true" ? identified(room, () => keptIdentity(null, browserSession())) : room;
+
+const visit = new VisitController(joining, storage, new Tabs(room, revision), messages, {
   screen(screen, ticket, done) {
     shown = screen;
     view.show(screen, done);
@@ -46,7 +51,7 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
     invitation.show(screen.kind, ticket, storage.current.code !== undefined);
     countdown.show(screen.next);
     document.title = titleOf(screen);
-    if (screen.kind === "turn" && ticket) entry.begin(ticket);
+    if (screen.kind === "turn" && ticket) entry.begin({ ...ticket, entryUrl: continueAt(ticket.entryUrl, ticket.pass, location) });
     else entry.end();
     if (!HELD.has(screen.kind)) view.notice("");
   },
@@ -110,5 +115,6 @@ window.addEventListener("storage", ({ key }) => {
   if (key === storage.key) visit.adopt();
 });
 
+keptIdentity(takeIdentity(location, history), browserSession());
 takeInvitation();
 void visit.begin();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{ChallengePolicy, EndReason, ItemId, PassError, Ticket, TokenError, UserId};
+use daegi_domain::{
+    ChallengePolicy, EndReason, ItemId, LaneName, PassError, Ticket, TokenError, UserId, lane,
+};
 use daegi_runtime::spans::{RequestStart, TracedCall};
 use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LaneJoin, LiveState, TicketState};
 
@@ -17,6 +19,8 @@ use crate::wire;
 /// What a client sends to join a line.
 pub(crate) struct JoinRequest<'a> {
     pub(crate) user: UserId,
+    /// The lane that a signed identity assigns to the user. An item without that lane ignores it.
+    pub(crate) lane: Option<LaneName>,
     /// The token of an earlier join.
     pub(crate) token: Option<&'a str>,
     /// An invitation code.
@@ -35,7 +39,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution } = request;
+        let JoinRequest { user, lane, token, code, solution } = request;
         if !item.is_reserved()
             && let Err(limited) = self.rate_limits.check_user_join(item, &user)
         {
@@ -50,7 +54,7 @@ impl TicketService {
             Box::pin(self.reclaim_before_join(&ticket)).await?;
             proof = JoinProof::Token;
         }
-        let joined = self.issue_ticket(item, user, (code, proof), begun).await;
+        let joined = self.issue_ticket(item, user, (code, lane.as_ref(), proof), begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -61,18 +65,20 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
-        (code, proof): (Option<&str>, JoinProof<'_>),
+        (code, lane, proof): (Option<&str>, Option<&LaneName>, JoinProof<'_>),
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
         if cached.line.item.policy.challenge != ChallengePolicy::Off {
             self.require_proof(item, &user, proof)?;
         }
-        let mut invitation = None;
+        let (mut invitation, lanes) = (None, &cached.line.item.policy.lanes);
         if let Some(code) = code {
-            let (lanes, now) = (&cached.line.item.policy.lanes, self.clock.now_ms());
+            let now = self.clock.now_ms();
             let (lane, verified) = self.ticket_keys.verify_invitation(item, lanes, code, now)?;
             invitation = Some(verified);
+            (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
+        } else if let Some(lane) = lane.and_then(|name| lane::find(lanes, name)) {
             (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
         }
         let join = LaneJoin { user, invitation };

@@ -79,6 +79,9 @@ impl<'a> Still<'a> {
             PageState::LineClosed => {
                 Self { line_state: "CLOSED", ..texts("closedOutsideHead", "closedOutside") }
             }
+            PageState::Refused(head @ "identityHead") => {
+                texts(head, "identityText").with_join(messages.get("join"))
+            }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
             PageState::NeedsScripts => texts("scriptsHead", "scriptsText"),
             PageState::Missing => texts("missingHead", "missingText"),

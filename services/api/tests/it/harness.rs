@@ -102,13 +102,31 @@ impl Harness {
         harness
     }
 
+    /// Starts a warm api with one open item and these changes of its dependencies.
+    pub(crate) async fn with(item: &str, change: impl FnOnce(&mut ApiDeps)) -> Self {
+        let (rates, proxies) = (Rates::default(), TrustedProxies::default());
+        let harness = Self::build_with(LIMITS, rates, proxies, change);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
+    }
+
     fn build(limits: ApiLimits, rates: Rates, trusted_proxies: TrustedProxies) -> Self {
+        Self::build_with(limits, rates, trusted_proxies, |_| ())
+    }
+
+    fn build_with(
+        limits: ApiLimits,
+        rates: Rates,
+        trusted_proxies: TrustedProxies,
+        change: impl FnOnce(&mut ApiDeps),
+    ) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
         let keys = keys.with_max_age(MAX_AGE.as_millis() as u64);
         let health = Health::new(&shutdown);
-        let deps = ApiDeps {
+        let mut deps = ApiDeps {
             store: Arc::clone(&store.0) as _,
             ticket_keys: keys.clone(),
             pass_keys: PassKeys::generate(),
@@ -116,9 +134,13 @@ impl Harness {
             limits,
             trusted_proxies,
             rates,
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };
+        change(&mut deps);
         let services = daegi_api::start(deps, &shutdown).services(&health);
         let (public, internal) = (services.public.unwrap(), services.internal);
         Self { store, clock, keys, health, shutdown, public, internal }
@@ -159,7 +181,8 @@ impl Harness {
 
     /// Returns a response whose body has not been read.
     pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
-        let is_internal = request.uri().path().starts_with("/internal");
+        let is_internal =
+            ["/internal", "/gate"].iter().any(|path| request.uri().path().starts_with(path));
         let router = if is_internal { &self.internal } else { &self.public };
         router.handle(request).await
     }

@@ -48,6 +48,9 @@ impl Fleet {
             limits: daegi_api::ApiLimits::default(),
             trusted_proxies: Default::default(),
             rates: Default::default(),
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };

@@ -146,6 +146,10 @@ impl Pod {
             health,
             trusted_proxies: Default::default(),
             rates: Default::default(),
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
+            identity: None,
         };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
