@@ -21,7 +21,7 @@ end
 core.register_action("daegi-gate", {"http-req"}, function(txn, gate)
   local received = txn.http:req_get_headers()
   local sent = {
-    ["x-original-uri"] = {txn.f:url()},
+    ["x-original-uri"] = {txn.f:pathq()},
     ["x-original-method"] = {txn.f:method()},
     ["x-forwarded-proto"] = {txn.f:ssl_fc() == 1 and "https" or "http"},
   }

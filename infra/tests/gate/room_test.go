@@ -285,9 +285,6 @@ func (s site) request(t *testing.T, method, path string, header http.Header, bod
 	decoded, err := url.PathUnescape(raw)
 	must(t, err)
 	request.URL.Path, request.URL.RawPath, request.URL.RawQuery = decoded, raw, query
-	if strings.HasPrefix(raw, "//") {
-		request.URL.Opaque = string(s)[len("http:"):] + path
-	}
 	for name, values := range header {
 		request.Header[name] = values
 	}

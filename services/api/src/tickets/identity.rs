@@ -1,7 +1,7 @@
 //! Who joins: the user that the client names, or the one that a signed identity proves.
 
 use daegi_domain::{LaneName, UserId};
-use daegi_identity::{Identity, IdentityError};
+use daegi_identity::{Identity, IdentityError, IdentityVerifier};
 
 use super::TicketService;
 use crate::error::{Error, Result};
@@ -27,18 +27,22 @@ impl TicketService {
         &self,
         claimed: ClaimedUser<'_>,
     ) -> Result<(UserId, Option<LaneName>)> {
-        let identified = self.prove(claimed).await;
-        if let Err(error) = &identified {
-            self.metrics.joined(Err(error));
-        }
-        identified
-    }
-
-    async fn prove(&self, claimed: ClaimedUser<'_>) -> Result<(UserId, Option<LaneName>)> {
         let Some(verifier) = &self.identity else {
             let missing = Error::invalid("the user id is missing: send a user-id header or userId");
             return Ok((claimed.named.ok_or(missing)?, None));
         };
+        let proven = self.prove(verifier, claimed).await;
+        if let Err(error) = &proven {
+            self.metrics.joined(Err(error));
+        }
+        proven
+    }
+
+    async fn prove(
+        &self,
+        verifier: &IdentityVerifier,
+        claimed: ClaimedUser<'_>,
+    ) -> Result<(UserId, Option<LaneName>)> {
         let assertion = claimed.assertion.ok_or(IdentityError::Missing)?;
         let Identity { user, lane } = verifier.verify(assertion, self.clock.now_ms()).await?;
         if claimed.named.is_some_and(|named| named != user) {
