@@ -1,6 +1,6 @@
 # Entry points for developers and CI. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test histories draw-test gate-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
+.PHONY: help run kafka test histories draw-test gate-test edge-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
 	page tools chaos-bugs
 
 help: ## list the targets
@@ -37,6 +37,10 @@ gate-test: deps ## the snippets of infra/gate with the real nginx, HAProxy and C
 	@infra/tools/apt.sh caddy caddy "its gate is not tested"
 	cargo build --locked -p daegi
 	cd infra/tests && PATH=$$PATH:../../target/ship/bin BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -v ./gate
+
+edge-test: ## the worker of sdk/edge in workerd, fetched from npm (180 MB)
+	@infra/tools/node.sh
+	cd sdk/edge && npm ci --silent && npm test
 
 fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
 	cargo build --locked -p daegi

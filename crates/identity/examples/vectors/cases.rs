@@ -12,11 +12,12 @@ const AUDIENCE: &str = "waiting-room";
 
 /// Returns all vectors.
 pub(crate) fn vectors() -> Value {
+    let cases = [good(), times(), claims_of_others(), forged(), keys_of_sets()].concat();
     json!({
         "issuer": ISSUER,
         "audience": AUDIENCE,
         "keySets": keys::sets(),
-        "cases": [good(), times(), claims_of_others(), forged(), keys_of_sets()].concat(),
+        "cases": cases,
     })
 }
 
