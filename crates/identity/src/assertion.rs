@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use daegi_domain::{LaneName, Millis, UserId};
 use daegi_runtime::config::IdentityConfig;
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation};
 use serde_json::{Map, Value};
 
@@ -137,7 +138,10 @@ fn signed_claims(assertion: &str, key: &PublicKey) -> Result<Map<String, Value>,
     only_signature.validate_aud = false;
     only_signature.validate_exp = false;
     let decoded = jsonwebtoken::decode(assertion, &key.decoding, &only_signature);
-    decoded.map(|decoded| decoded.claims).map_err(|_| IdentityError::BadSignature)
+    decoded.map(|decoded| decoded.claims).map_err(|error| match error.kind() {
+        ErrorKind::InvalidClaimFormat(_) | ErrorKind::Json(_) => IdentityError::Malformed,
+        _ => IdentityError::BadSignature,
+    })
 }
 
 /// Checks `exp`, which is required, and `nbf` and `iat` if present.

@@ -83,12 +83,16 @@ func (r *room) isOrigin(address *url.URL) bool { return address.Scheme+"://"+add
 
 func (r *room) call(method, url string, header http.Header, body any, into any) {
 	r.t.Helper()
-	text, err := json.Marshal(body)
-	must(r.t, err)
-	request, err := http.NewRequest(method, url, bytes.NewReader(text))
+	var text io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		must(r.t, err)
+		text = bytes.NewReader(encoded)
+		header.Set("Content-Type", "application/json")
+	}
+	request, err := http.NewRequest(method, url, text)
 	must(r.t, err)
 	request.Header = header
-	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
 	must(r.t, err)
 	defer response.Body.Close()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Method;
+use axum::routing::any;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
 use daegi_runtime::config::{IdentityConfig, Rates};
@@ -113,7 +114,9 @@ pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
     Api {
         public: openapi::router("", [routes::public()]).with_state(Arc::clone(&service)),
-        internal: openapi::router("", [routes::internal()]).with_state(Arc::clone(&service)),
+        internal: openapi::router("", [routes::internal()])
+            .route(routes::GATE_APPENDED, any(gate::gate))
+            .with_state(Arc::clone(&service)),
         service,
         cors_origins,
     }

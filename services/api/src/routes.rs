@@ -31,8 +31,8 @@ const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
 
 const GATE: &str = "/gate/{itemId}";
-/// For proxies that append the path of the request, as Envoy does.
-const GATE_APPENDED: &str = "/gate/{itemId}/{*path}";
+/// For proxies that append the path of the request, as Envoy does. OpenAPI cannot describe it.
+pub(crate) const GATE_APPENDED: &str = "/gate/{itemId}/{*path}";
 
 const ITEM: Parameter = Parameter {
     name: "itemId",
@@ -130,11 +130,7 @@ pub(crate) fn public() -> ApiGroup {
 /// Returns the operations of the internal listener.
 pub(crate) fn internal() -> ApiGroup {
     let description = "For services, on the internal listener only.";
-    Group {
-        tag: "internal",
-        description,
-        operations: vec![verify(), complete(), gate(), gate_appended()],
-    }
+    Group { tag: "internal", description, operations: vec![verify(), complete(), gate()] }
 }
 
 /// Returns the OpenAPI document of both listeners.
@@ -252,7 +248,7 @@ fn complete() -> ApiOperation {
 }
 
 fn gate() -> ApiOperation {
-    let description = "For subrequests of proxies (docs/GATE.md), with any method. Reads the pass as the guards do: from the cookie, the header `daegi-pass`, `Authorization: Bearer`, or the query of the original address, from which it moves the pass into a cookie. Answers from memory: an entry that was completed keeps its pass until the pass expires.";
+    let description = "For subrequests of proxies (docs/GATE.md), with any method. Reads the pass as the guards do: from the cookie, the header `daegi-pass`, `Authorization: Bearer`, or the query of the original address, from which it moves the pass into a cookie. A proxy may append the path and query of the request to the address instead of sending them in a header. Answers from memory: an entry that was completed keeps its pass until the pass expires.";
     let deny = Parameter {
         name: "deny",
         location: "query",
@@ -274,19 +270,6 @@ fn gate() -> ApiOperation {
         original("X-Original-URI"),
         original("X-Forwarded-Uri"),
     ])
-}
-
-fn gate_appended() -> ApiOperation {
-    let path = Parameter {
-        name: "path",
-        location: "path",
-        required: true,
-        description: "The path of the original request, followed by its query.",
-        schema: schema_of::<String>,
-    };
-    let words = ("gateAppended", "May a request with this path pass?");
-    gate_responses(Operation::for_any_method(GATE_APPENDED, words, gate::gate))
-        .with_parameters([ITEM, path])
 }
 
 /// The problems are those of the guards, whose codes begin with `PASS_`.

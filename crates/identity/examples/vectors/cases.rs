@@ -112,7 +112,7 @@ fn claims_of_others() -> Vec<Value> {
         with("no issuer", "iss", json!(null), "WrongIssuer"),
         with("no user", "sub", json!(null), "NoUser"),
         with("a user that is not a user id", "sub", json!("kim|7"), "NoUser"),
-        with("a user that is a list", "sub", json!(["kim"]), "NoUser"),
+        with("a user that is a list", "sub", json!(["kim"]), "Malformed"),
         with("a lane that is not a name", "daegi_lane", json!("all of them"), "InvalidLane"),
     ]
 }

@@ -72,9 +72,7 @@ impl Document {
             for operation in &group.operations {
                 let mut described = self.describe(operation, &mut schemas);
                 described["tags"] = json!([group.tag]);
-                // OpenAPI has no notation for a parameter with several segments.
-                let path = operation.path.replace("{*", "{");
-                let path = paths.entry(path).or_insert_with(|| json!({}));
+                let path = paths.entry(operation.path).or_insert_with(|| json!({}));
                 path[operation.method] = described;
             }
         }
