@@ -1,6 +1,6 @@
 # Entry points for developers and CI. `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help run kafka test test-tls histories draw-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
+.PHONY: help run kafka test test-tls histories draw-test gate-test edge-test compose-test cluster-test fuzz chaos chaos-mutants soak bench bench-kafka k6 manifests docs images web lint audit fmt deps \
 	page tools chaos-bugs
 
 help: ## list the targets
@@ -35,6 +35,15 @@ draw-test: deps ## a drawn lobby over HTTP on real Redis and Kafka; a program wi
 	cargo build --release --locked -p daegi-api -p daegi-scheduler
 	cd infra/tests && PATH=$$PATH:../../target/ship/bin BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/release PEOPLE=$(or $(PEOPLE),100000) \
 		go test -count=1 -v -timeout 30m -run Lobby ./draw
+
+gate-test: deps ## the snippets of infra/gate with the real nginx, HAProxy and Caddy
+	@infra/tools/apt.sh caddy caddy "its gate is not tested"
+	cargo build --locked -p daegi
+	cd infra/tests && PATH=$$PATH:../../target/ship/bin BINARIES=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug go test -count=1 -v ./gate
+
+edge-test: ## the worker of sdk/edge in workerd, fetched from npm (180 MB)
+	@infra/tools/node.sh
+	cd sdk/edge && npm ci --silent && npm test
 
 fuzz: ## schemathesis against both OpenAPI documents of a running daegi: EXAMPLES=50 SEED=1
 	cargo build --locked -p daegi

@@ -4,7 +4,8 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 "$here/apt.sh" promtool prometheus "alerts are not tested"
-"$here/apt.sh" nginx nginx-light "the proxy of docker-compose.yml is not tested"
+"$here/apt.sh" nginx nginx-light "the proxy of docker-compose.yml and the gate for nginx are not tested"
+"$here/apt.sh" haproxy haproxy "the gate for HAProxy is not tested"
 
 "$here/apt.sh" haproxy haproxy "the PROXY protocol is not tested with a real proxy"
 

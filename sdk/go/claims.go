@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
@@ -31,7 +30,6 @@ type Entry struct {
 func (e Entry) Token() string { return e.UserID + "-" + e.ItemID + "-" + e.PassID }
 
 const (
-	algorithm    = "EdDSA"
 	issuer       = "daegi"
 	standardLane = "standard"
 )
@@ -54,15 +52,14 @@ func keyID(pass string) (kid string, ok bool) {
 		return "", false
 	}
 	header := decode(parts[0])
-	// The guard fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
-	if named, _ := header.text("alg"); named != algorithm {
+	if named, _ := header.text("alg"); named != edDSA && named != es256 && named != rs256 {
 		return "", false
 	}
 	return header.text("kid")
 }
 
 // Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified.
-func readClaims(pass string, key ed25519.PublicKey, item string, now time.Time, skew time.Duration) (Entry, error) {
+func readClaims(pass string, key *publicKey, item string, now time.Time, skew time.Duration) (Entry, error) {
 	if key != nil && !isSigned(pass, key) {
 		return Entry{}, PassInvalid
 	}
@@ -97,10 +94,12 @@ func readClaims(pass string, key ed25519.PublicKey, item string, now time.Time, 
 	return Entry{user, audience, id, number, lane, expiresAt, key != nil}, nil
 }
 
-func isSigned(pass string, key ed25519.PublicKey) bool {
+func isSigned(pass string, key *publicKey) bool {
 	end := strings.LastIndexByte(pass, '.')
 	signature, ok := decodeBase64URL(pass[end+1:])
-	return ok && ed25519.Verify(key, []byte(pass[:end]), signature)
+	// The key fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
+	named, _ := decode(pass[:strings.IndexByte(pass, '.')]).text("alg")
+	return ok && named == key.algorithm && key.verify([]byte(pass[:end]), signature)
 }
 
 // Decodes a JSON object from a part of a JWT. Returns nil if there is none.

@@ -2,8 +2,6 @@ package guard
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +23,7 @@ type jwksClient struct {
 }
 
 type keySet struct {
-	keys map[string]ed25519.PublicKey
+	keys map[string]*publicKey
 	// Zero: no fetch has succeeded.
 	fetchedAt time.Time
 }
@@ -38,7 +36,7 @@ func newJWKSClient(config config) *jwksClient {
 }
 
 // Returns the key with this id, or nil if daegi does not publish it.
-func (c *jwksClient) find(ctx context.Context, kid string) (ed25519.PublicKey, error) {
+func (c *jwksClient) find(ctx context.Context, kid string) (*publicKey, error) {
 	before := c.known.Load()
 	if before.keys[kid] == nil {
 		select {
@@ -78,7 +76,7 @@ func (c *jwksClient) fetchIfDue(ctx context.Context, lastFetch time.Time) {
 	c.known.Store(&keySet{keys, lastFetch})
 }
 
-func (c *jwksClient) fetch(ctx context.Context) (map[string]ed25519.PublicKey, error) {
+func (c *jwksClient) fetch(ctx context.Context) (map[string]*publicKey, error) {
 	var set struct {
 		Keys *[]json.RawMessage `json:"keys"`
 	}
@@ -89,7 +87,7 @@ func (c *jwksClient) fetch(ctx context.Context) (map[string]ed25519.PublicKey, e
 	if set.Keys == nil {
 		return nil, fmt.Errorf("%s did not return a key set", url)
 	}
-	keys := map[string]ed25519.PublicKey{}
+	keys := map[string]*publicKey{}
 	for _, text := range *set.Keys {
 		if kid, key := usableKey(text); key != nil {
 			keys[kid] = key
@@ -101,25 +99,4 @@ func (c *jwksClient) fetch(ctx context.Context) (map[string]ed25519.PublicKey, e
 // Returns whether since is at least age away. The absolute difference covers a clock that was set back.
 func (c *jwksClient) isOlderThan(since time.Time, age time.Duration) bool {
 	return since.IsZero() || c.config.clock().Sub(since).Abs() >= age
-}
-
-// Returns an Ed25519 key and its id, or nil for a key of another type, which the set may contain.
-func usableKey(text json.RawMessage) (kid string, key ed25519.PublicKey) {
-	var published struct {
-		Kid *string `json:"kid"`
-		Kty string  `json:"kty"`
-		Crv string  `json:"crv"`
-		X   string  `json:"x"`
-	}
-	if json.Unmarshal(text, &published) != nil || published.Kid == nil {
-		return "", nil
-	}
-	if published.Kty != "OKP" || published.Crv != "Ed25519" {
-		return "", nil
-	}
-	decoded, err := base64.RawURLEncoding.DecodeString(published.X)
-	if err != nil || len(decoded) != ed25519.PublicKeySize {
-		return "", nil
-	}
-	return *published.Kid, decoded
 }

@@ -1,5 +1,5 @@
-//! The pass: a short-lived EdDSA JWT of an entry, which order services verify offline with the published
-//! keys.
+//! The pass: a short-lived JWT of an entry, which order services verify offline with the published keys. It is signed
+//! EdDSA; ES256 or RS256 with a key of that kind, for gateways that verify nothing else.
 
 use std::fmt;
 
@@ -7,6 +7,10 @@ use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use jsonwebtoken::jwk::{Jwk, KeyOperations, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use p256::SecretKey;
+use rsa::RsaPrivateKey;
+use rsa::pkcs1::EncodeRsaPrivateKey;
+use rsa::traits::PublicKeyParts;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -14,6 +18,9 @@ use crate::{ItemId, KeyError, LaneName, Millis, Number, Ticket, TicketKeys, User
 
 const ISSUER: &str = "daegi";
 const PEM_END: &str = "-----END PRIVATE KEY-----";
+
+/// Minimum size of an RSA key in bits (RFC 7518).
+const MIN_RSA_BITS: usize = 2_048;
 
 /// The keys of passes: the first signs, all are published.
 #[derive(Clone)]
@@ -26,6 +33,8 @@ pub struct PassKeys {
 #[derive(Clone)]
 struct PublishedKey {
     kid: String,
+    /// The only algorithm of this key.
+    algorithm: Algorithm,
     jwk: Jwk,
     decoding: DecodingKey,
 }
@@ -75,14 +84,15 @@ pub enum PassError {
 impl PassKeys {
     /// Generates a random key.
     pub fn generate() -> Self {
-        let published = PublishedKey::from_signing_key(&SigningKey::from_bytes(&random_bytes()));
+        let key = PrivateKey::Ed25519(SigningKey::from_bytes(&random_bytes()));
+        let published = PublishedKey::from_private_key(&key);
         #[expect(clippy::expect_used, reason = "a key made here always encodes")]
         let (signing, published) = published.expect("a generated key");
         Self::new(signing, vec![published])
     }
 
-    /// Reads one or more Ed25519 private keys (PKCS#8 PEM, one after the other): the first signs,
-    /// the others stay published until the passes they signed have expired.
+    /// Reads one or more private keys (PKCS#8 PEM, one after the other), each Ed25519, P-256 or RSA with 2048 bits or
+    /// more: the first signs, the others stay published until the passes they signed have expired.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         let mut signing = None;
         let mut published = Vec::new();
@@ -90,9 +100,8 @@ impl PassKeys {
             if block.trim().is_empty() {
                 continue;
             }
-            let key = SigningKey::from_pkcs8_pem(block.trim())
-                .ok()
-                .and_then(|key| PublishedKey::from_signing_key(&key))
+            let key = PrivateKey::from_pem(block.trim())
+                .and_then(|key| PublishedKey::from_private_key(&key))
                 .ok_or(KeyError::InvalidPem(index + 1))?;
             signing.get_or_insert(key.0);
             published.push(key.1);
@@ -101,8 +110,9 @@ impl PassKeys {
     }
 
     fn new(signing: EncodingKey, published: Vec<PublishedKey>) -> Self {
-        let mut header = Header::new(Algorithm::EdDSA);
-        header.kid = published.first().map(|key| key.kid.clone());
+        let first = published.first();
+        let mut header = Header::new(first.map_or(Algorithm::EdDSA, |key| key.algorithm));
+        header.kid = first.map(|key| key.kid.clone());
         Self { signing, header, published }
     }
 
@@ -134,7 +144,8 @@ impl PassKeys {
         let header = jsonwebtoken::decode_header(pass).map_err(|_| PassError::Invalid)?;
         let kid = header.kid.ok_or(PassError::Invalid)?;
         let key = self.published.iter().find(|key| key.kid == kid).ok_or(PassError::Invalid)?;
-        let claims = jsonwebtoken::decode::<PassClaims>(pass, &key.decoding, &validation())
+        let validation = validation(key.algorithm);
+        let claims = jsonwebtoken::decode::<PassClaims>(pass, &key.decoding, &validation)
             .map_err(|_| PassError::Invalid)?
             .claims;
         if claims.aud != *item {
@@ -161,23 +172,66 @@ impl PassClaims {
     }
 }
 
+/// A private key of a supported kind.
+enum PrivateKey {
+    Ed25519(SigningKey),
+    P256(SecretKey),
+    Rsa(Box<RsaPrivateKey>),
+}
+
+impl PrivateKey {
+    /// Reads PKCS#8 PEM. Returns `None` for other kinds of keys, and for RSA keys that are too short.
+    fn from_pem(pem: &str) -> Option<Self> {
+        if let Ok(key) = SigningKey::from_pkcs8_pem(pem) {
+            return Some(Self::Ed25519(key));
+        }
+        if let Ok(key) = SecretKey::from_pkcs8_pem(pem) {
+            return Some(Self::P256(key));
+        }
+        let key = RsaPrivateKey::from_pkcs8_pem(pem).ok()?;
+        (key.n().bits() >= MIN_RSA_BITS).then(|| Self::Rsa(Box::new(key)))
+    }
+
+    fn encoding_key(&self) -> Option<(EncodingKey, Algorithm)> {
+        Some(match self {
+            Self::Ed25519(key) => {
+                (EncodingKey::from_ed_der(key.to_pkcs8_der().ok()?.as_bytes()), Algorithm::EdDSA)
+            }
+            Self::P256(key) => {
+                (EncodingKey::from_ec_der(key.to_pkcs8_der().ok()?.as_bytes()), Algorithm::ES256)
+            }
+            Self::Rsa(key) => {
+                (EncodingKey::from_rsa_der(key.to_pkcs1_der().ok()?.as_bytes()), Algorithm::RS256)
+            }
+        })
+    }
+}
+
 impl PublishedKey {
-    fn from_signing_key(key: &SigningKey) -> Option<(EncodingKey, Self)> {
-        let der = key.to_pkcs8_der().ok()?;
-        let signing = EncodingKey::from_ed_der(der.as_bytes());
-        let decoding = DecodingKey::from_ed_der(key.verifying_key().as_bytes());
-        let mut jwk = Jwk::from_decoding_key(&decoding, Some(Algorithm::EdDSA)).ok()?;
+    fn from_private_key(key: &PrivateKey) -> Option<(EncodingKey, Self)> {
+        let (signing, algorithm) = key.encoding_key()?;
+        let mut jwk = match key {
+            // The library reads no public key from PKCS#8 of version 2, which contains it.
+            PrivateKey::Ed25519(key) => {
+                let public = DecodingKey::from_ed_der(key.verifying_key().as_bytes());
+                Jwk::from_decoding_key(&public, Some(algorithm)).ok()?
+            }
+            PrivateKey::P256(_) | PrivateKey::Rsa(_) => {
+                Jwk::from_encoding_key(&signing, algorithm).ok()?
+            }
+        };
+        let decoding = DecodingKey::from_jwk(&jwk).ok()?;
         let kid = jwk.thumbprint(ThumbprintHash::SHA256).ok()?;
         jwk.common.key_id = Some(kid.clone());
         jwk.common.public_key_use = Some(PublicKeyUse::Signature);
         jwk.common.key_operations = Some(vec![KeyOperations::Verify]);
-        Some((signing, Self { kid, jwk, decoding }))
+        Some((signing, Self { kid, algorithm, jwk, decoding }))
     }
 }
 
-/// Checks signature and issuer. The caller checks audience and expiry, because they need its item and clock.
-fn validation() -> Validation {
-    let mut validation = Validation::new(Algorithm::EdDSA);
+/// Checks the signature, with the algorithm of the key, and the issuer. The caller checks audience and expiry, because they need its item and clock.
+fn validation(algorithm: Algorithm) -> Validation {
+    let mut validation = Validation::new(algorithm);
     validation.set_issuer(&[ISSUER]);
     validation.validate_aud = false;
     validation.validate_exp = false;
@@ -266,6 +320,36 @@ mod tests {
         assert_eq!(PassKeys::from_pem("hello").unwrap_err(), KeyError::InvalidPem(1));
         assert_eq!(PassKeys::from_pem(&format!("{PEM}x")).unwrap_err(), KeyError::InvalidPem(2));
         assert!(!format!("{:?}", PassKeys::from_pem(PEM).unwrap()).contains("MC4C"));
+    }
+
+    #[test]
+    fn the_kind_of_the_key_decides_the_algorithm_and_no_other_is_accepted() {
+        let p256 = include_str!("../testdata/p256.pem");
+        let rsa = include_str!("../testdata/rsa.pem");
+        let all = PassKeys::from_pem(&format!("{PEM}{p256}{rsa}")).unwrap();
+        let jwks = serde_json::to_value(all.jwks()).unwrap();
+        let published = [0, 1, 2].map(|n| jwks["keys"][n]["alg"].as_str().unwrap().to_owned());
+        assert_eq!(published, ["EdDSA", "ES256", "RS256"]);
+        let header = |pass: &str| jsonwebtoken::decode_header(pass).unwrap();
+        let item = ticket().item;
+        for (pem, algorithm) in
+            [(PEM, Algorithm::EdDSA), (p256, Algorithm::ES256), (rsa, Algorithm::RS256)]
+        {
+            let keys = PassKeys::from_pem(pem).unwrap();
+            let pass = |keys: &PassKeys| keys.pass((&ticket(), None), Uuid::nil(), 0, 99_000);
+            let signed = pass(&keys);
+            assert_eq!(header(&signed).alg, algorithm);
+            assert_eq!(signed, pass(&keys), "the same entry, the same pass");
+            assert!(all.verify(&item, &signed, 1).is_ok(), "{algorithm:?}");
+            // The id of this key under a signature of another kind.
+            for other in [PEM, p256, rsa].into_iter().filter(|other| *other != pem) {
+                let mut other = PassKeys::from_pem(other).unwrap();
+                other.header.kid = header(&signed).kid;
+                assert_eq!(all.verify(&item, &pass(&other), 1), Err(PassError::Invalid));
+            }
+        }
+        let short = include_str!("../testdata/rsa-short.pem");
+        assert_eq!(PassKeys::from_pem(short).unwrap_err(), KeyError::InvalidPem(1));
     }
 
     /// The order service need not use our library: this one shares no code with it.

@@ -68,8 +68,10 @@ pub enum KeyError {
     /// Not hexadecimal, or too short to be a secret.
     #[error("ticket secret {0}: at least 32 hexadecimal digits (16 bytes) are needed")]
     InvalidSecret(usize),
-    /// Not an Ed25519 private key.
-    #[error("pass key {0} is not an Ed25519 private key in PKCS#8 PEM")]
+    /// Not a private key of a supported kind.
+    #[error(
+        "pass key {0} is not an Ed25519, P-256 or RSA (2048 bits or more) private key in PKCS#8 PEM"
+    )]
     InvalidPem(usize),
 }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use daegi_domain::{ItemId, Millis, PassClaims};
-use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use jsonwebtoken::{Algorithm, Validation};
 use serde::Deserialize;
 
 use crate::entry::Entry;
+use crate::jwks::PublicKey;
 use crate::refusal::Refusal;
 
 const ISSUER: &str = "daegi";
@@ -21,23 +22,30 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Reads the key id from the JWT header. It is unverified.
-    pub(crate) fn kid(pass: &str) -> Result<String, Refusal> {
+    /// Reads key id and algorithm from the JWT header. They are unverified.
+    pub(crate) fn header(pass: &str) -> Result<(String, Algorithm), Refusal> {
         let header = jsonwebtoken::decode_header(pass).map_err(|_| Refusal::Invalid)?;
-        // The guard fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
-        if header.alg != Algorithm::EdDSA {
+        if !matches!(header.alg, Algorithm::EdDSA | Algorithm::ES256 | Algorithm::RS256) {
             return Err(Refusal::Invalid);
         }
-        header.kid.ok_or(Refusal::Invalid)
+        Ok((header.kid.ok_or(Refusal::Invalid)?, header.alg))
     }
 
     /// Decodes the claims if this key signed them.
-    pub(crate) fn signed(pass: &str, key: &DecodingKey) -> Result<Self, Refusal> {
-        let mut only_signature = Validation::new(Algorithm::EdDSA);
+    pub(crate) fn signed(
+        pass: &str,
+        algorithm: Algorithm,
+        key: &PublicKey,
+    ) -> Result<Self, Refusal> {
+        // The key fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
+        if algorithm != key.algorithm {
+            return Err(Refusal::Invalid);
+        }
+        let mut only_signature = Validation::new(key.algorithm);
         only_signature.required_spec_claims.clear();
         only_signature.validate_aud = false;
         only_signature.validate_exp = false;
-        let decoded = jsonwebtoken::decode(pass, key, &only_signature);
+        let decoded = jsonwebtoken::decode(pass, &key.decoding, &only_signature);
         decoded.map(|decoded| decoded.claims).map_err(|_| Refusal::Invalid)
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use daegi_domain::{ItemId, Millis};
 
@@ -11,7 +12,7 @@ use crate::claims::Claims;
 use crate::entry::Entry;
 use crate::health_reports::HealthReports;
 use crate::internal_client::InternalClient;
-use crate::jwks::JwksClient;
+use crate::jwks::{JwksClient, Keys, parse_keys};
 use crate::pass_source::{FoundPass, find};
 use crate::refusal::Refusal;
 
@@ -69,6 +70,9 @@ pub enum Error {
     /// The guard's default client has no TLS.
     #[error("{0} needs TLS, which the default client lacks; use http or Guard::with_client")]
     TlsUnsupported(String),
+    /// The text is not a JSON Web Key Set.
+    #[error("the keys are not a JSON Web Key Set: {0}")]
+    InvalidKeys(#[source] serde_json::Error),
     /// daegi is unreachable or responded with an error.
     #[error("daegi is unavailable")]
     Unavailable(#[from] reqwest::Error),
@@ -89,7 +93,7 @@ pub struct Guard(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    keys: JwksClient,
+    keys: Keys,
     internal: Option<InternalClient>,
     health: Option<HealthReports>,
     config: GuardConfig,
@@ -140,13 +144,26 @@ impl Guard {
         if needs_internal && config.internal_url.is_none() {
             return Err(Error::InternalUrlMissing);
         }
-        let keys = JwksClient::new(http.clone(), &config);
+        let keys = Keys::Fetched(JwksClient::new(http.clone(), &config));
         let internal = config
             .internal_url
             .as_ref()
             .map(|address| InternalClient::new(http, address, config.timeout));
         let health = config.report_health_as.clone().map(HealthReports::new);
         Ok(Self(Arc::new(Inner { keys, internal, health, config })))
+    }
+
+    /// Creates a guard with these keys, a JSON Web Key Set. It calls no other process, so that it cannot complete
+    /// entries.
+    ///
+    /// # Errors
+    /// If the text is not a key set, or `online` is set.
+    pub fn with_keys(config: GuardConfig, jwks: &str) -> Result<Self, Error> {
+        if config.online {
+            return Err(Error::InternalUrlMissing);
+        }
+        let keys = Keys::Fixed(parse_keys(jwks.as_bytes()).map_err(Error::InvalidKeys)?);
+        Ok(Self(Arc::new(Inner { keys, internal: None, health: None, config })))
     }
 
     /// Checks a pass for `item`.
@@ -168,7 +185,20 @@ impl Guard {
     /// # Errors
     /// The reason if the request is refused; if both passes are refused, the reason of the one in the URL.
     pub async fn authorize(&self, parts: &Parts, item: &ItemId) -> Result<Authorization, Refusal> {
-        let (url, cookie) = match find(parts, item) {
+        self.authorize_head(&parts.headers, parts.uri.query(), item).await
+    }
+
+    /// The same for a request of which these headers and this query are known.
+    ///
+    /// # Errors
+    /// As [`Guard::authorize`].
+    pub async fn authorize_head(
+        &self,
+        headers: &HeaderMap,
+        query: Option<&str>,
+        item: &ItemId,
+    ) -> Result<Authorization, Refusal> {
+        let (url, cookie) = match find(headers, query, item) {
             FoundPass::Both { url, cookie } => (url, cookie),
             FoundPass::Stored(pass) => {
                 return Ok(Authorization { entry: self.check(item, pass).await?, keep: None });
@@ -206,9 +236,9 @@ impl Guard {
         if pass.is_empty() {
             return Err(Refusal::Missing);
         }
-        let kid = Claims::kid(pass)?;
+        let (kid, algorithm) = Claims::header(pass)?;
         let (claims, signature_verified) = match self.0.keys.find(&kid).await {
-            Ok(Some(key)) => (Claims::signed(pass, &key)?, true),
+            Ok(Some(key)) => (Claims::signed(pass, algorithm, &key)?, true),
             Ok(None) => return Err(Refusal::Invalid),
             Err(_) if self.fails_open() => (Claims::unsigned(pass)?, false),
             Err(_) => return Err(Refusal::Unavailable),

@@ -8,11 +8,20 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use daegi_domain::Millis;
-use jsonwebtoken::DecodingKey;
+use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::guard::{Clock, GuardConfig};
+
+/// The keys of a guard.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// Fetched from daegi.
+    Fetched(JwksClient),
+    /// Given to the guard.
+    Fixed(HashMap<String, PublicKey>),
+}
 
 /// Cached keys of one daegi.
 pub(crate) struct JwksClient {
@@ -29,9 +38,19 @@ pub(crate) struct JwksClient {
 
 #[derive(Default)]
 struct KeySet {
-    keys: HashMap<String, DecodingKey>,
+    keys: HashMap<String, PublicKey>,
     fetched_at: Option<Millis>,
 }
+
+/// A key that verifies signatures of exactly one algorithm.
+#[derive(Debug, Clone)]
+pub(crate) struct PublicKey {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) decoding: DecodingKey,
+}
+
+/// Minimum characters of an RSA modulus in base64url: 2048 bits (RFC 7518).
+const MIN_MODULUS: usize = 342;
 
 /// No fetch has succeeded yet, so signatures cannot be verified.
 #[derive(Debug)]
@@ -48,7 +67,27 @@ struct PublishedKey {
     kid: Option<String>,
     kty: String,
     crv: Option<String>,
+    alg: Option<String>,
     x: Option<String>,
+    y: Option<String>,
+    n: Option<String>,
+    e: Option<String>,
+}
+
+impl Keys {
+    /// Returns the key with this id, or `None` if daegi does not publish it.
+    pub(crate) async fn find(&self, kid: &str) -> Result<Option<PublicKey>, KeysUnavailable> {
+        match self {
+            Self::Fetched(client) => client.find(kid).await,
+            Self::Fixed(keys) => Ok(keys.get(kid).cloned()),
+        }
+    }
+}
+
+/// Parses a JSON Web Key Set.
+pub(crate) fn parse_keys(json: &[u8]) -> serde_json::Result<HashMap<String, PublicKey>> {
+    let published: Published = serde_json::from_slice(json)?;
+    Ok(published.keys.into_iter().filter_map(PublishedKey::usable).collect())
 }
 
 impl JwksClient {
@@ -66,7 +105,7 @@ impl JwksClient {
     }
 
     /// Returns the key with this id, or `None` if daegi does not publish it.
-    pub(crate) async fn find(&self, kid: &str) -> Result<Option<DecodingKey>, KeysUnavailable> {
+    pub(crate) async fn find(&self, kid: &str) -> Result<Option<PublicKey>, KeysUnavailable> {
         let known = self.known.load_full();
         match known.keys.get(kid) {
             Some(key) if !self.is_older_than(known.fetched_at, self.key_ttl) => {
@@ -102,7 +141,7 @@ impl JwksClient {
         }
     }
 
-    async fn fetch(&self) -> reqwest::Result<HashMap<String, DecodingKey>> {
+    async fn fetch(&self) -> reqwest::Result<HashMap<String, PublicKey>> {
         let request = self.http.get(&self.url).timeout(self.timeout);
         let response = request.send().await?.error_for_status()?;
         let published: Published = response.json().await?;
@@ -117,11 +156,25 @@ impl JwksClient {
 }
 
 impl PublishedKey {
-    fn usable(self) -> Option<(String, DecodingKey)> {
-        if self.kty != "OKP" || self.crv.as_deref() != Some("Ed25519") {
+    /// Returns the key and the one algorithm that it verifies. Keys of other kinds are skipped.
+    fn usable(self) -> Option<(String, PublicKey)> {
+        let (name, algorithm, decoding) = match (&*self.kty, self.crv.as_deref()) {
+            ("OKP", Some("Ed25519")) => {
+                ("EdDSA", Algorithm::EdDSA, DecodingKey::from_ed_components(&self.x?))
+            }
+            ("EC", Some("P-256")) => {
+                ("ES256", Algorithm::ES256, DecodingKey::from_ec_components(&self.x?, &self.y?))
+            }
+            ("RSA", None) => {
+                let n = self.n.filter(|n| n.len() >= MIN_MODULUS)?;
+                ("RS256", Algorithm::RS256, DecodingKey::from_rsa_components(&n, &self.e?))
+            }
+            _ => return None,
+        };
+        if self.alg.is_some_and(|alg| alg != name) {
             return None;
         }
-        Some((self.kid?, DecodingKey::from_ed_components(&self.x?).ok()?))
+        Some((self.kid?, PublicKey { algorithm, decoding: decoding.ok()? }))
     }
 }
 

@@ -49,7 +49,7 @@ pub use daegi_domain::{ItemId, LaneName};
 pub use entry::Entry;
 pub use guard::{Authorization, Clock, Error, Guard, GuardConfig, OnUnavailable};
 pub use layer::GuardLayer;
-pub use pass_source::find_pass;
+pub use pass_source::{FoundPass, cookie, find, find_pass};
 pub use refusal::Refusal;
 /// The version of `reqwest` whose client [`Guard::with_client`] takes.
 pub use reqwest;

@@ -11,31 +11,38 @@ use axum::http::{HeaderMap, HeaderValue};
 use daegi_domain::ItemId;
 
 /// The passes of a request, at most one per source.
-pub(crate) enum FoundPass<'a> {
+#[derive(Debug, Clone, Copy)]
+pub enum FoundPass<'a> {
     /// One pass, stored in the guard's cookie or sent in a header.
     Stored(&'a str),
     /// One pass, in the URL: the response must set the cookie.
     InUrl(&'a str),
     /// One pass in the URL and one in the cookie.
-    Both { url: &'a str, cookie: &'a str },
+    Both {
+        /// The one in the URL.
+        url: &'a str,
+        /// The one in the cookie.
+        cookie: &'a str,
+    },
 }
 
 /// Returns the first pass of a request for this item, or an empty string.
 #[must_use]
 pub fn find_pass<'a>(parts: &'a Parts, item: &ItemId) -> &'a str {
-    match find(parts, item) {
+    match find(&parts.headers, parts.uri.query(), item) {
         FoundPass::Stored(pass) | FoundPass::InUrl(pass) | FoundPass::Both { url: pass, .. } => {
             pass
         }
     }
 }
 
-pub(crate) fn find<'a>(parts: &'a Parts, item: &ItemId) -> FoundPass<'a> {
-    let headers = &parts.headers;
+/// Finds the passes of a request for this item in its headers and its query.
+#[must_use]
+pub fn find<'a>(headers: &'a HeaderMap, query: Option<&'a str>, item: &ItemId) -> FoundPass<'a> {
     if let Some(pass) = text(headers, "daegi-pass") {
         return FoundPass::Stored(pass);
     }
-    match (parts.uri.query().and_then(from_query), from_cookie(headers, item)) {
+    match (query.and_then(from_query), from_cookie(headers, item)) {
         (Some(url), Some(cookie)) => FoundPass::Both { url, cookie },
         (Some(url), None) => FoundPass::InUrl(url),
         (None, Some(cookie)) => FoundPass::Stored(cookie),
@@ -73,8 +80,10 @@ fn cookie_name(item: &ItemId) -> String {
     format!("daegi-pass-{item}")
 }
 
-/// Stores a pass in the browser until it expires, unreadable to scripts and other sites.
-pub(crate) fn cookie(item: &ItemId, pass: &str, seconds: u64, https: bool) -> Option<HeaderValue> {
+/// Stores a pass in the browser until it expires, unreadable to scripts and other sites. Returns `None` for text that
+/// is not a pass.
+#[must_use]
+pub fn cookie(item: &ItemId, pass: &str, seconds: u64, https: bool) -> Option<HeaderValue> {
     let name = cookie_name(item);
     let secure = if https { "; Secure" } else { "" };
     let text = format!("{name}={pass}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");

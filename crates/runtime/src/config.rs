@@ -7,6 +7,7 @@
 
 mod args;
 mod error;
+mod identity;
 mod options;
 mod otlp;
 mod redis_files;
@@ -25,6 +26,7 @@ use clap::FromArgMatches;
 use daegi_domain::{SampleRatio, StoreLimits, Topics};
 
 pub use error::ConfigError;
+pub use identity::{IdentityConfig, JwksLocation};
 pub use otlp::{OtlpCollector, OtlpEndpoint, OtlpHeaders};
 pub use redis_files::RedisFiles;
 pub use relays::RelayUrls;
@@ -32,7 +34,7 @@ pub use secrets::{AdminToken, Secrets};
 pub use value::{InvalidValue, KafkaConfig, LogFormat, StoreConfig};
 pub use widget::{WidgetConfig, WidgetProvider, WidgetSecret};
 
-use crate::http::TrustedProxies;
+use crate::http::{CorsOrigins, TrustedProxies};
 use crate::rate_limit::Rate;
 use options::Options;
 
@@ -121,6 +123,12 @@ pub struct Config {
     pub country_header: Option<HeaderName>,
     /// How long the history of lines and visits is kept; zero if it is not.
     pub history: Duration,
+    /// The origins whose pages may call the public listener.
+    pub cors_origins: CorsOrigins,
+    /// What proves who a user is; `None` if every client may name a user.
+    pub identity: Option<IdentityConfig>,
+    /// The address of the public listener as browsers reach it; empty for the site's own origin.
+    pub public_url: String,
     /// How often sources, users and tickets may send requests to one api.
     pub rates: Rates,
     /// How long a shutdown waits for requests in flight.
@@ -229,6 +237,7 @@ impl Config {
     fn resolve(role: Role, mut options: Options) -> Result<Self, ConfigError> {
         let topics = options.topics()?;
         let widget = options.take_widget().resolve()?;
+        let identity = identity::resolve(&mut options)?;
         let kafka = value::validate_kafka(role, options.kafka)?;
         let demo = value::validate_demo(role, options.demo, &kafka)?;
         if options.proxy_protocol && options.trusted_proxies.0.is_empty() {
@@ -290,6 +299,9 @@ impl Config {
             proxy_protocol: options.proxy_protocol,
             country_header: options.country_header.0,
             history: Duration::from_secs(u64::from(options.history_days) * 86_400),
+            cors_origins: options.cors_origins.unwrap_or_default(),
+            identity,
+            public_url: options.public_url.map(|url| url.0).unwrap_or_default(),
             rates: Rates {
                 source_joins: options.source_joins.0,
                 source_polls: options.source_polls.0,

@@ -7,6 +7,7 @@
 //! - [`Limits::proxies`] begin their connections with a header of the PROXY protocol.
 //! - [`TrustedProxies`] finds the [`Source`] of a request, and [`HttpService::with_filter`] refuses requests before they
 //!   cost anything.
+//! - [`CorsOrigins`] are the origins whose pages may read responses.
 //! - [`bind`] binds an address; its error names the option that sets the address.
 //! - [`SwappableService`] is a service that is replaced while it is served: health first, the rest later.
 //! - [`Asset`] is a file of a page, embedded in the binary.
@@ -19,6 +20,7 @@ mod bearer;
 mod body;
 mod budget;
 mod connection;
+mod cors;
 mod deadline;
 pub(crate) mod error_metrics;
 mod extract;
@@ -39,6 +41,7 @@ pub use bearer::bearer;
 pub use body::MAX_BODY;
 pub use budget::FREE_BYTES;
 pub use connection::Peer;
+pub use cors::{CorsOrigins, InvalidOrigins};
 pub use error_metrics::ERRORS;
 pub use extract::{JsonBody, PathParams, QueryParams};
 pub use fast_path::{FastResponse, RequestHead};

@@ -7,7 +7,7 @@ mod document;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::routing::{MethodFilter, MethodRouter, on};
+use axum::routing::{MethodFilter, MethodRouter, any, on};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
@@ -133,6 +133,20 @@ where
             problems: Vec::new(),
             handler: on(filter(method), handler),
         }
+    }
+
+    /// An operation that is the same for every method, documented as GET.
+    pub fn for_any_method<H, T>(
+        path: &'static str,
+        words: (&'static str, &'static str),
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, S>,
+        T: 'static,
+    {
+        let handler = any(handler);
+        Self { handler, ..Self::new(("get", path), words, async || ()) }
     }
 
     /// Sets the description.

@@ -5,6 +5,7 @@ import type { Challenge, Widget } from "./challenge.js";
 export type ProblemCode =
   | "INVALID_REQUEST"
   | "INVALID_TOKEN"
+  | "INVALID_IDENTITY"
   | "TOKEN_MISMATCH"
   | "BLOCKED"
   | "INVALID_CODE"

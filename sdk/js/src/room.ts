@@ -29,6 +29,8 @@ export interface JoinOptions {
   code?: string;
   /** The token of an earlier ticket of this user: a line that challenges new users does not challenge its holder. */
   token?: string;
+  /** A signed identity (JWT) of the user, for a waiting room that asks for one. */
+  identity?: string;
   signal?: AbortSignal;
 }
 
@@ -75,10 +77,12 @@ export class WaitingRoom {
   /**
    * Joins the line, or returns the ticket this user has. Throws `INVALID_CODE` if the code cannot be used: nothing changes then.
    * Solves the proof of work of a line that challenges new users, which takes a second or more, and calls `onChallenge` for other challenges.
+   * Without a user id the identity names the
+   * user, in the options or in a cookie of the site.
    */
-  async join(userId: string, { code, token, signal }: JoinOptions = {}): Promise<Ticket> {
+  async join(userId: string | null, { code, token, identity, signal }: JoinOptions = {}): Promise<Ticket> {
     let solution: string | undefined;
-    const headers = { "user-id": userId, ...this.#joinHeaders, ...(this.#client && { "daegi-client": this.#client }) };
+    const headers = { ...(userId !== null && { "user-id": userId }), ...(identity !== undefined && { "daegi-identity": identity }), ...this.#joinHeaders, ...(this.#client && { "daegi-client": this.#client }) };
     for (let left = MAX_CHALLENGES; ; left--) {
       // In the body, because a header cannot contain every text that a user types.
       const body = { ...(code && { code }), ...(solution && { challenge: solution }) };

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Method;
+use axum::routing::any;
 use daegi_bootstrap::{Listeners, ServiceContext, Services, serve_until_open};
 use daegi_domain::{PassKeys, TicketKeys};
-use daegi_runtime::config::{Rates, StoreConfig, WidgetConfig};
-use daegi_runtime::http::{HttpService, MAX_BODY, TrustedProxies};
+use daegi_runtime::config::{IdentityConfig, Rates, StoreConfig, WidgetConfig};
+use daegi_runtime::http::{CorsOrigins, HttpService, MAX_BODY, TrustedProxies};
 use daegi_runtime::{Clock, Config, Health, Shutdown, Tracer, health, openapi};
 use daegi_store::SharedStore;
 
-use crate::endpoints::tickets::fast_path;
+use crate::endpoints::{gate, tickets};
 use crate::routes;
 use crate::tickets::TicketService;
 use crate::visits::VisitOptions;
@@ -42,6 +43,12 @@ pub struct ApiDeps {
     pub keeps_lines: bool,
     /// How visits are counted.
     pub visits: VisitOptions,
+    /// The origins whose pages may call the public listener.
+    pub cors_origins: CorsOrigins,
+    /// How signed identities are verified; `None` if clients name their user.
+    pub identity: Option<IdentityConfig>,
+    /// The origin of the waiting page as browsers reach it; empty if it is the one of the site.
+    pub public_url: String,
     /// Records spans of joins and ends, unless it is off.
     pub tracer: Tracer,
     /// Becomes ready after the warm-up and stays ready while the store is unavailable, because the
@@ -58,18 +65,22 @@ pub struct Api {
     /// Router of the internal listener.
     pub internal: Router,
     service: Arc<TicketService>,
+    cors_origins: CorsOrigins,
 }
 
 impl Api {
     /// Returns what the listeners serve, including the routes of `health`.
     #[must_use]
     pub fn services(self, health: &Health) -> Services {
-        let (service, filtering) = (Arc::clone(&self.service), self.service);
+        let (service, filtering) = (Arc::clone(&self.service), Arc::clone(&self.service));
+        let guarding = self.service;
         let public = HttpService::new(self.public)
             .with_body_limit(public_body_limit)
+            .with_cors(self.cors_origins)
             .with_filter(move |head| filtering.refuse(head))
-            .with_fast_path(move |head| fast_path(&service, head));
-        let internal = HttpService::new(self.internal.merge(health.router()));
+            .with_fast_path(move |head| tickets::fast_path(&service, head));
+        let internal = HttpService::new(self.internal.merge(health.router()))
+            .with_fast_path(move |head| gate::fast_path(&guarding, head));
         Services { public: Some(public), internal: internal.with_body_limit(internal_body_limit) }
     }
 }
@@ -106,6 +117,7 @@ fn internal_body_limit(method: &Method, path: &str) -> usize {
 pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     let (items, health) = (deps.store.clone(), deps.health.clone());
     let (history, clock) = (deps.store.clone(), deps.clock.clone());
+    let cors_origins = deps.cors_origins.clone();
     let service = Arc::new(TicketService::new(deps, shutdown));
     let visits = Arc::clone(&service.visits);
     shutdown.spawn("api visits", visits.run(history, clock, shutdown.token().clone()));
@@ -113,8 +125,11 @@ pub fn start(deps: ApiDeps, shutdown: &Shutdown) -> Api {
     shutdown.spawn("api warm-up", warm_up.run(health, shutdown.token().clone()));
     Api {
         public: openapi::router("", [routes::public()]).with_state(Arc::clone(&service)),
-        internal: openapi::router("", [routes::internal()]).with_state(Arc::clone(&service)),
+        internal: openapi::router("", [routes::internal()])
+            .route(routes::GATE_APPENDED, any(gate::gate))
+            .with_state(Arc::clone(&service)),
         service,
+        cors_origins,
     }
 }
 
@@ -156,6 +171,9 @@ impl ApiDeps {
                 country_header: config.country_header.clone(),
                 retention: config.history,
             },
+            cors_origins: config.cors_origins.clone(),
+            identity: config.identity.clone(),
+            public_url: config.public_url.clone(),
             tracer: context.tracer.clone(),
             health: context.health.component(COMPONENT),
         }

@@ -6,6 +6,7 @@
 //! | `endpoints/streams.rs` | server-sent events and WebSocket |
 //! | `endpoints/handover.rs` | handing a ticket over to another device |
 //! | `endpoints/entry.rs` | verify and complete, for order services; reports about the origin |
+//! | `endpoints/gate.rs` | the gate for proxies |
 //! | `endpoints/docs.rs` | public keys, OpenAPI document, docs page |
 //! | `endpoints/waiting_page.rs` | the waiting page |
 //!
@@ -14,6 +15,7 @@
 pub(crate) mod docs;
 pub(crate) mod draw;
 pub(crate) mod entry;
+pub(crate) mod gate;
 pub(crate) mod handover;
 pub(crate) mod streams;
 pub(crate) mod tickets;
@@ -24,6 +26,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 use daegi_domain::{ItemId, UserId};
 use daegi_runtime::Problem;
@@ -41,6 +44,8 @@ const ME: &str = "me";
 const USER_ID: &str = "user-id";
 const DAEGI_CODE: &str = "daegi-code";
 const DAEGI_CHALLENGE: &str = "daegi-challenge";
+/// The header with a signed identity, and the cookie in which the site may set one for the waiting page.
+const DAEGI_IDENTITY: &str = "daegi-identity";
 
 /// The item of the path.
 pub(crate) struct ItemPath(pub(crate) ItemId);
@@ -61,6 +66,8 @@ pub(crate) struct JoinHeaders {
     pub(crate) client: Client,
     /// Signs of a program.
     pub(crate) signals: JoinSignals,
+    /// The signed identity, from `daegi-identity`.
+    pub(crate) identity: Option<String>,
 }
 
 /// The token of the `Authorization` header, if present.
@@ -106,7 +113,8 @@ impl FromRequestParts<Arc<TicketService>> for JoinHeaders {
         let (code, challenge) = (text(DAEGI_CODE)?, text(DAEGI_CHALLENGE)?);
         let client = client(parts, service);
         let signals = service.signals.join_signals(client.source(), &parts.headers, DAEGI_PAGE);
-        Ok(Self { code, challenge, client, signals })
+        let identity = identity(&parts.headers)?;
+        Ok(Self { code, challenge, client, signals, identity })
     }
 }
 
@@ -181,4 +189,41 @@ fn user_header(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     }
     let user = user.to_str().map_err(|_| Error::invalid("the user-id header is not ASCII"))?;
     Ok(Some(user))
+}
+
+/// Returns the signed identity of the header or, in a request that no other site caused, of the cookie. Rejects a
+/// repeated header, as that of the user.
+fn identity(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let mut values = headers.get_all(DAEGI_IDENTITY).iter();
+    match (values.next(), values.next()) {
+        (None, _) => {
+            let cookie = || cookie_value(headers, DAEGI_IDENTITY).map(str::to_owned);
+            Ok(is_same_site(headers).then(cookie).flatten())
+        }
+        (Some(value), None) => {
+            let text = value.to_str();
+            let text =
+                text.map_err(|_| Error::invalid("the daegi-identity header is not ASCII"))?;
+            Ok(Some(text.trim().to_owned()))
+        }
+        (Some(_), Some(_)) => {
+            Err(Error::invalid("the daegi-identity header is given more than once"))
+        }
+    }
+}
+
+/// Returns the value of a cookie.
+fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(found, _)| found.trim() == name)?;
+    Some(value.trim())
+}
+
+/// Returns whether no other site caused the request. Browsers send `Sec-Fetch-Site`; other clients have no cookies that
+/// another site could use.
+fn is_same_site(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+    matches!(site, None | Some(b"same-origin" | b"none"))
 }

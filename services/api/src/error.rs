@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use daegi_domain::invitation::InvitationError;
 use daegi_domain::{ChallengeError, HandoverError, IdError, Millis, TokenError, rfc3339};
+use daegi_identity::IdentityError;
 use daegi_runtime::problem::{BlockedNotice, PlannedOpening, PresentedChallenge};
 use daegi_runtime::{Code, Problem};
 use daegi_store::JoinRefusal;
@@ -47,6 +48,12 @@ pub enum Error {
     /// The `user-id` header names another user than the token.
     #[error("the token belongs to another user than the user-id header names")]
     OtherUser,
+    /// The join has no signed identity, or one that proves no user.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The join names another user than its identity proves.
+    #[error("the identity proves another user than the user-id header or userId names")]
+    OtherIdentity,
     /// There is no such item.
     #[error("there is no such item")]
     ItemNotFound,
@@ -166,7 +173,11 @@ impl Error {
         match self {
             Self::Invalid(_) | Self::Id(_) => Code::InvalidRequest,
             Self::MissingToken | Self::Token(TokenError::Invalid) => Code::InvalidToken,
-            Self::Token(TokenError::WrongItem) | Self::OtherUser => Code::TokenMismatch,
+            Self::Token(TokenError::WrongItem) | Self::OtherUser | Self::OtherIdentity => {
+                Code::TokenMismatch
+            }
+            Self::Identity(IdentityError::KeysUnavailable) => Code::Unavailable,
+            Self::Identity(_) => Code::InvalidIdentity,
             Self::ItemNotFound => Code::ItemNotFound,
             Self::Disabled => Code::QueueDisabled,
             Self::SoldOut => Code::SoldOut,

@@ -22,6 +22,7 @@
 //! | `tickets` | the use cases: join, poll, leave, verify, complete |
 //! | `lines` | cached lines, batches and marks |
 //! | `wire` | the JSON of the contract |
+//! | `gate` | decides for a proxy whether a request has a valid pass |
 //! | `warmup` | requests that the pod makes before it becomes ready |
 //! | `access` | the block and allow list |
 //! | `signals` | signals that tickets belong to programs |
@@ -34,6 +35,7 @@ mod access;
 mod app;
 mod endpoints;
 mod error;
+mod gate;
 mod lines;
 mod metrics;
 mod rate_limits;

@@ -5,6 +5,7 @@ use ::metrics::{
     histogram,
 };
 use daegi_domain::{ChallengeError, Signal, Status};
+use daegi_identity::IdentityError;
 
 use crate::Error;
 use crate::access::BlockedCall;
@@ -74,7 +75,7 @@ const STATUSES: [&str; 7] =
     ["WAITING", "ENTERABLE", "EXPIRED", "COMPLETED", "LEFT", "ABANDONED", "REPLACED"];
 
 /// Values of the label `reason`, in the order of [`refusal_index`].
-const REFUSALS: [&str; 12] = [
+const REFUSALS: [&str; 13] = [
     "item_not_found",
     "disabled",
     "sold_out",
@@ -87,6 +88,7 @@ const REFUSALS: [&str; 12] = [
     "rate_limited",
     "challenge_required",
     "blocked",
+    "invalid_identity",
 ];
 
 /// Values of the label `result` of challenges.
@@ -108,6 +110,8 @@ fn refusal_index(error: &Error) -> Option<usize> {
         Error::TooOften { .. } => Some(9),
         Error::ChallengeRequired { .. } => Some(10),
         Error::Blocked(_) => Some(11),
+        Error::OtherIdentity => Some(12),
+        Error::Identity(error) if *error != IdentityError::KeysUnavailable => Some(12),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use schemars::json_schema;
 use serde_json::{Value, json};
 
 use crate::endpoints::draw as draw_endpoint;
-use crate::endpoints::{docs, entry, handover, streams, tickets, waiting_page};
+use crate::endpoints::{docs, entry, gate, handover, streams, tickets, waiting_page};
 use crate::tickets::TicketService;
 use crate::wire::{
     Completed, Handover, HandoverUse, Join, Line, OriginHealth, PageTexts, TakeOver, Ticket,
@@ -35,6 +35,10 @@ const WAIT_PAGE: &str = "/wait/{itemId}";
 const VERIFY: &str = "/internal/v1/item/{itemId}/entry/verify";
 const COMPLETE: &str = "/internal/v1/item/{itemId}/entry/complete";
 const ORIGIN_HEALTH: &str = "/internal/v1/item/{itemId}/origin-health";
+
+const GATE: &str = "/gate/{itemId}";
+/// For proxies that append the path of the request, as Envoy does. OpenAPI cannot describe it.
+pub(crate) const GATE_APPENDED: &str = "/gate/{itemId}/{*path}";
 
 const ITEM: Parameter = Parameter {
     name: "itemId",
@@ -77,6 +81,13 @@ const PAGE_MARK: Parameter = Parameter {
     required: false,
     description: "The revision of the waiting page that joins. A join without it is shown to operators as one without the page, and is not refused.",
     schema: |_| json_schema!({ "type": "string", "maxLength": 128 }),
+};
+const IDENTITY: Parameter = Parameter {
+    name: "daegi-identity",
+    location: "header",
+    required: false,
+    description: "A signed identity (JWT) of the user, required with `DAEGI_IDENTITY=jwt`. The user is the one that it proves; `user-id` may be omitted and must not differ.",
+    schema: |_| json_schema!({ "type": "string", "maxLength": 8192 }),
 };
 const WAIT: Parameter = Parameter {
     name: "waitMs",
@@ -148,7 +159,11 @@ pub(crate) fn public() -> ApiGroup {
 /// Returns the operations of the internal listener.
 pub(crate) fn internal() -> ApiGroup {
     let description = "For services, on the internal listener only.";
-    Group { tag: "internal", description, operations: vec![verify(), complete(), origin_health()] }
+    Group {
+        tag: "internal",
+        description,
+        operations: vec![verify(), complete(), origin_health(), gate()],
+    }
 }
 
 /// Returns the OpenAPI document of both listeners.
@@ -177,13 +192,14 @@ pub fn document() -> Value {
 fn join() -> ApiOperation {
     Operation::new(("post", LINE), ("join", "Join the line"), tickets::join)
         .with_description("Creates a ticket at the end of the line, or returns the one the user has: joining again returns the same token and position. A user who sends their token as `Authorization: Bearer` keeps its position even if the store lost it. At a line whose policy has `challenge: pow` or `widget`, a join without such a token or an invitation code needs a solved challenge: the problem `CHALLENGE_REQUIRED` contains it, and docs/API.md says how to solve it.")
-        .with_parameters([ITEM, USER, CODE, CHALLENGE, PAGE_MARK])
+        .with_parameters([ITEM, USER, IDENTITY, CODE, CHALLENGE, PAGE_MARK])
         .with_body::<Join>(false)
         .with_response(ticket(201, "A new ticket."))
         .with_response(ticket(200, "The user's existing ticket."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::SoldOut, Code::QueueDisabled])
         .with_problems([Code::NotOpenYet, Code::LineClosed])
         .with_problems([Code::InvalidCode, Code::ChallengeRequired, Code::Blocked])
+        .with_problems([Code::InvalidIdentity, Code::TokenMismatch])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::LineFull])
         .with_problems([Code::RateLimited, Code::Unavailable, Code::StoreFull])
 }
@@ -306,6 +322,45 @@ fn origin_health() -> ApiOperation {
         .with_response(ResponseSpec::empty(204, "Added."))
         .with_problems([Code::InvalidRequest, Code::ItemNotFound, Code::RateLimited])
         .with_problems([Code::PayloadTooLarge, Code::UnsupportedMediaType, Code::Unavailable])
+}
+
+fn gate() -> ApiOperation {
+    let description = "For subrequests of proxies (docs/GATE.md), with any method. Reads the pass as the guards do: from the cookie, the header `daegi-pass`, `Authorization: Bearer`, or the query of the original address, from which it moves the pass into a cookie. A proxy may append the path and query of the request to the address instead of sending them in a header. Answers from memory: an entry that was completed keeps its pass until the pass expires.";
+    let deny = Parameter {
+        name: "deny",
+        location: "query",
+        required: false,
+        description: "With `401`, every refusal and redirect has status 401, and the address of the redirect is in the header `daegi-location`: for nginx.",
+        schema: |_| json_schema!({ "type": "string", "enum": ["401"] }),
+    };
+    let original = |name: &'static str| Parameter {
+        name,
+        location: "header",
+        required: false,
+        description: "The path and query of the original request.",
+        schema: schema_of::<String>,
+    };
+    let operation = Operation::for_any_method(GATE, ("gate", "May this request pass?"), gate::gate);
+    gate_responses(operation.with_description(description)).with_parameters([
+        ITEM,
+        deny,
+        original("X-Original-URI"),
+        original("X-Forwarded-Uri"),
+    ])
+}
+
+/// The problems are those of the guards, whose codes begin with `PASS_`.
+fn gate_responses(operation: ApiOperation) -> ApiOperation {
+    let problem = |status| {
+        let description = "A problem of the guards, such as `PASS_MISSING` or `PASS_EXPIRED`.";
+        ResponseSpec::media(status, description, "application/problem+json")
+    };
+    operation
+        .with_response(ResponseSpec::empty(200, "It may. `daegi-user`, `daegi-number` and `daegi-lane` name the ticket."))
+        .with_response(ResponseSpec::empty(302, "To the waiting page, or to the address without the pass; only for `Accept: text/html`."))
+        .with_response(problem(401))
+        .with_response(problem(403))
+        .with_response(problem(404))
 }
 
 fn wait_page() -> ApiOperation {

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `tickets/join.rs` | join, leave, complete |
+//! | `tickets/identity.rs` | who joins: as the client says, or as a signed identity proves |
 //! | `tickets/challenge.rs` | challenges at the join |
 //! | `tickets/challenge/pressure.rs` | how much harder the challenges of a busy source are |
 //! | `tickets/challenge/widget.rs` | verification of widgets at their provider |
@@ -19,6 +20,7 @@ mod connections;
 mod draw;
 mod entry;
 mod handover;
+mod identity;
 mod join;
 mod origin;
 mod poll;
@@ -31,6 +33,7 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use daegi_domain::{ItemId, PassKeys, TicketKeys};
+use daegi_identity::{IdentityVerifier, RefreshTimes};
 use daegi_runtime::http::{RequestHead, TrustedProxies};
 use daegi_runtime::{Clock, Shutdown, Tracer};
 use daegi_store::{OpeningStore, TicketStore};
@@ -42,6 +45,7 @@ use self::connections::ConnectionLimiter;
 use self::origin::OriginReports;
 use crate::access::{AccessControl, Client};
 use crate::app::ApiDeps;
+use crate::gate::Gate;
 use crate::lines::LineRegistry;
 use crate::metrics::Metrics;
 use crate::rate_limits::RateLimits;
@@ -50,6 +54,7 @@ use crate::visits::Visits;
 
 pub(crate) use self::connections::Transport;
 pub(crate) use self::entry::Credential;
+pub(crate) use self::identity::ClaimedUser;
 pub(crate) use self::join::JoinRequest;
 pub(crate) use self::poll::ItemSummary;
 pub(crate) use self::subscription::{StreamEvent, Subscription};
@@ -64,10 +69,14 @@ pub(crate) struct TicketService {
     pub(crate) pass_keys: PassKeys,
     /// The JSON of the public keys, which services fetch to verify passes offline.
     pub(crate) jwks: Bytes,
+    /// Checks requests for proxies.
+    pub(crate) gate: Gate,
     ticket_keys: TicketKeys,
     proof_of_work: ProofOfWork,
     pub(crate) widget: Widget,
     pub(crate) keeps_lines: bool,
+    /// Verifies signed identities; `None` if clients name their user.
+    identity: Option<IdentityVerifier>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tracer: Tracer,
     pub(crate) rate_limits: RateLimits,
@@ -110,18 +119,23 @@ impl TicketService {
             deps.limits.cached_lines,
             shutdown,
         );
+        let jwks = serde_json::json!(deps.pass_keys.jwks()).to_string();
         Self {
             lines,
             openings: deps.store.clone(),
             trees: draw::TreeCache::default(),
             store: deps.store,
+            gate: Gate::new(&jwks, deps.public_url, deps.clock.clone()),
             clock: deps.clock,
-            jwks: serde_json::json!(deps.pass_keys.jwks()).to_string().into(),
+            jwks: jwks.into(),
             pass_keys: deps.pass_keys,
             ticket_keys: deps.ticket_keys,
             proof_of_work: ProofOfWork::new(&deps.limits),
             widget: Widget::new(deps.widget),
             keeps_lines: deps.keeps_lines,
+            identity: deps
+                .identity
+                .map(|config| IdentityVerifier::start(&config, RefreshTimes::default(), shutdown)),
             metrics,
             tracer: deps.tracer,
             origin_reports,

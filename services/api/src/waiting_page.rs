@@ -106,6 +106,8 @@ pub(crate) struct Page<'a> {
     pub(crate) has_lanes: bool,
     /// Whether the policy of the page permits the widget of a third party.
     pub(crate) has_widget: bool,
+    /// Whether a join needs a signed identity, which names the user.
+    pub(crate) needs_identity: bool,
     pub(crate) code: CodeForm,
     pub(crate) state: PageState,
 }
@@ -130,6 +132,7 @@ struct PageTemplate<'a> {
     ends_absent: bool,
     has_lanes: bool,
     has_widget: bool,
+    needs_identity: bool,
     has_code_form: bool,
     is_code_refused: bool,
     refresh: Option<String>,
@@ -181,6 +184,7 @@ impl Page<'_> {
             ends_absent: self.ends_absent,
             has_lanes: self.has_lanes,
             has_widget: self.has_widget,
+            needs_identity: self.needs_identity,
             has_code_form: self.code != CodeForm::Folded,
             is_code_refused: self.code == CodeForm::Refused,
             refresh: noscript::refresh(&self.state, self.code),
@@ -208,6 +212,7 @@ mod tests {
             ends_absent: true,
             has_lanes: true,
             has_widget: false,
+            needs_identity: false,
             code: CodeForm::Folded,
             state: PageState::Outside,
         }

@@ -92,6 +92,7 @@ impl WarmUp {
         let visit = self.service.visits.classify(&HeaderMap::new());
         let join = |user| JoinRequest {
             user,
+            lane: None,
             token: None,
             code: None,
             solution: None,

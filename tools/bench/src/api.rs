@@ -1,4 +1,4 @@
-//! The six scenarios that users notice: cold start, polls, joins, admissions, openings, open connections.
+//! The seven scenarios that users notice: cold start, polls, joins, admissions, openings, open connections, and the gate.
 //!
 //! Redis and one api pod run as child processes; the load comes from `wrk`. The baseline is an axum handler in its own process
 //! that only returns JSON of a ticket's size, under the same load.
@@ -8,6 +8,7 @@ mod baseline;
 mod callgrind;
 mod cold_start;
 mod fixture;
+mod gate;
 mod joins;
 mod line;
 mod longest_script;
@@ -72,6 +73,7 @@ enum Scenario {
     Admissions,
     Openings,
     Connections,
+    Gate,
 }
 
 impl Scenario {
@@ -92,6 +94,7 @@ impl Scenario {
                 measurements.extend(sockets);
                 Ok(measurements)
             }
+            Self::Gate => gate::measure(fixture, options).await,
         }
     }
 }

@@ -22,6 +22,7 @@ export class EntryFlow {
     if (this.#token === ticket.token) return;
     this.#token = ticket.token;
     this.view.offer(ticket.entryUrl);
+    if (ticket.entryUrl) this.view.text(this.messages.turnWait);
     this.alert();
     this.#count(Date.parse(ticket.passExpiresAt ?? ""));
     if (ticket.entryUrl && firstTime(ticket.token)) this.#go(ticket.entryUrl);

@@ -5,7 +5,7 @@ import { Alerts } from "./alerts.js";
 import { solveInWorker } from "./challenge-worker.js";
 import type { ShowWidget } from "./widget.js";
 import { Chime } from "./chime.js";
-import { browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
+import { browserSession, browserStorage, newUserId, TicketStorage } from "./ticket-storage.js";
 import type { Screen } from "./screen.js";
 import { Announcer } from "./announcer.js";
 import { Countdown } from "./countdown.js";
@@ -16,12 +16,14 @@ import { clientName } from "./client-name.js";
 import { Tabs } from "./tabs.js";
 import { DrawPanel } from "./draw-panel.js";
 import { EntryFlow } from "./entry.js";
+import { identified, keptIdentity, takeIdentity } from "./identity.js";
+import { continueAt } from "./return-address.js";
 import { View } from "./view.js";
 import { VisitController } from "./visit.js";
 import { format, localeOf, localTexts, type Messages } from "./i18n.js";
 
 const { lang, dataset } = document.documentElement;
-const { item = "", name = "", revision = "", line = "", lanes = "", links, version = "", away = "" } = dataset;
+const { item = "", name = "", revision = "", line = "", lanes = "", identity = "", links, version = "", away = "" } = dataset;
 let texts: LocalTexts = { name, message: null, ...(links && { links: JSON.parse(links) }) };
 const messages = JSON.parse(document.getElementById("words")?.textContent ?? "{}") as Messages;
 // What happens to a user who closes the page is a rule of the line.
@@ -57,7 +59,10 @@ let shown: Screen | null = null;
 /** Screens of a ticket that waits. */
 const HELD: ReadonlySet<Screen["kind"]> = new Set(["lobby", "waiting", "still"]);
 
-const visit = new VisitController(room, storage, new Tabs(room, revision), messages, {
+/** Rooms with signed identities know the user from the identity; elsewhere this page makes up a user id. */
+const joining = identity === "true" ? identified(room, () => keptIdentity(null, browserSession())) : room;
+
+const visit = new VisitController(joining, storage, new Tabs(room, revision), messages, {
   screen(screen, ticket, done) {
     shown = screen;
     view.show(screen, done);
@@ -68,7 +73,7 @@ const visit = new VisitController(room, storage, new Tabs(room, revision), messa
     countdown.show(screen.next);
     document.title = titleOf(screen);
     alerts.waits(HELD.has(screen.kind));
-    if (screen.kind === "turn" && ticket) entry.begin(ticket);
+    if (screen.kind === "turn" && ticket) entry.begin({ ...ticket, entryUrl: continueAt(ticket.entryUrl, ticket.pass, location) });
     else entry.end();
     if (!HELD.has(screen.kind)) view.notice("");
   },
@@ -179,6 +184,7 @@ window.addEventListener("storage", ({ key }) => {
 
 /** Continues with the ticket of another device, if the address has its code. */
 async function begin(): Promise<void> {
+  keptIdentity(takeIdentity(location, history), browserSession());
   const code = takeCode(location, history, "from");
   const loaded = code !== null && (await loadMore().catch(() => null));
   if (loaded) await loaded.more.takeHandover(room, code as string, storage, view, loaded.words);

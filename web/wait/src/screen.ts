@@ -158,6 +158,8 @@ export function joinErrorScreen(code: string, status: number, messages: Messages
       return { kind: "outside", headline: messages.fullHead, text: messages.fullText };
     case "STORE_FULL":
       return { kind: "outside", headline: messages.busyHead, text: messages.busyText };
+    case "INVALID_IDENTITY":
+      return { kind: "outside", headline: messages.identityHead, text: messages.identityText };
     case "RATE_LIMITED":
       return { kind: "outside", headline: messages.limitedHead, text: messages.limitedText };
     default:

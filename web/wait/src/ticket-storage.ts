@@ -93,6 +93,15 @@ export function newUserId(): string {
   return `web-${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+/** Returns the storage of this tab. */
+export function browserSession(): KeyValueStore | null {
+  try {
+    return window.sessionStorage;
+  } catch {
+    return null;
+  }
+}
+
 export function browserStorage(): KeyValueStore | null {
   try {
     return window.localStorage;

@@ -9,10 +9,11 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command, CommandFactory, Parser, value_parser};
 use daegi_domain::{PassKeys, RECOVERY_HOLD_MS, SampleRatio, TicketKeys, Topic, TopicName, Topics};
 
+use super::identity::{self, IdentityMode, JwksLocation, PublicUrl};
 use super::value::{self, HeaderOption, KafkaConfig, LogFormat, Networks, RateOption, StoreConfig};
 use super::widget::{self, WidgetOptions, WidgetProvider, WidgetSecret};
 use super::{AdminToken, ConfigError, OtlpEndpoint, OtlpHeaders, RelayUrls, Role, args};
-use crate::http::{ForwardedHeader, Limits};
+use crate::http::{CorsOrigins, ForwardedHeader, Limits};
 
 #[derive(Parser)]
 #[command(version, args_override_self = true)]
@@ -107,8 +108,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = value::ticket_max_age)]
     pub(super) ticket_max_age: Duration,
 
-    /// The Ed25519 key that signs passes: PKCS#8 PEM text, or a path to such a file. Several keys
-    /// may follow each other; the first signs, all are published.
+    /// The key that signs passes: Ed25519 (EdDSA), P-256 (ES256) or RSA (RS256), as PKCS#8 PEM text or a path to
+    /// such a file. Several keys may follow each other; the first signs, all are published.
     #[arg(long, value_name = "PEM", allow_hyphen_values = true, value_parser = value::pass_key)]
     pub(super) pass_key: Option<PassKeys>,
 
@@ -317,6 +318,36 @@ pub(super) struct Options {
     /// once per second by clients that keep to `pollAfterMs`.
     #[arg(long, value_name = "RATE", default_value = "off", value_parser = value::rate)]
     pub(super) ticket_polls: RateOption,
+
+    /// The origins whose pages may call the public listener, such as `https://shop.example`, separated by commas;
+    /// `*` for all. Cookies are not accepted from them.
+    #[arg(long, value_name = "ORIGINS", value_parser = CorsOrigins::parse)]
+    pub(super) cors_origins: Option<CorsOrigins>,
+
+    /// What proves who a user is at a join: `open`, where a client names its user, or `jwt`, a signed identity.
+    #[arg(long, value_name = "MODE", default_value = "open", value_parser = identity::mode)]
+    pub(super) identity: IdentityMode,
+
+    /// The keys of identities: the http:// or https:// address of a JSON Web Key Set, or a file with one.
+    #[arg(long, value_name = "JWKS", value_parser = JwksLocation::parse)]
+    pub(super) identity_jwks: Option<JwksLocation>,
+
+    /// The issuer of identities, their claim `iss`.
+    #[arg(long, value_name = "ISS", value_parser = identity::claim_text)]
+    pub(super) identity_issuer: Option<String>,
+
+    /// The audience of identities, which their claim `aud` must contain.
+    #[arg(long, value_name = "AUD", value_parser = identity::claim_text)]
+    pub(super) identity_audience: Option<String>,
+
+    /// The claim of identities that names the user.
+    #[arg(long, value_name = "CLAIM", default_value = "sub", value_parser = identity::claim_text)]
+    pub(super) identity_claim: String,
+
+    /// The address of the public listener as browsers reach it, such as `https://wait.example.com`. The gate
+    /// redirects to its waiting page. Without it, the gate redirects to `/wait/…` on the site's own host.
+    #[arg(long, value_name = "URL", value_parser = PublicUrl::parse)]
+    pub(super) public_url: Option<PublicUrl>,
 
     /// How long a shutdown waits for requests in flight.
     #[arg(long, value_name = "MS", allow_negative_numbers = true, default_value_t = 10_000)]

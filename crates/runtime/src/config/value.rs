@@ -64,6 +64,18 @@ pub enum InvalidValue {
     InvalidOtlpHeaders,
     #[error("must be http:// or https:// addresses of drand relays, separated by commas")]
     InvalidRelay,
+    #[error("must be open or jwt")]
+    UnknownIdentityMode,
+    #[error(
+        "must be the http:// or https:// address of a JSON Web Key Set without user and password, or a file"
+    )]
+    InvalidJwks,
+    #[error("must not be empty")]
+    EmptyClaim,
+    #[error(
+        "must be an http:// or https:// address without a path, such as https://wait.example.com"
+    )]
+    InvalidPublicUrl,
     #[error("must be text or json")]
     UnknownLogFormat,
     #[error("must be a duration such as 24h, 90m or 7d")]

@@ -17,6 +17,7 @@ use tower::Service;
 
 use super::body::{MAX_BODY, buffer_body};
 use super::connection::{Client, Peer};
+use super::cors::{CorsOrigins, is_preflight, permit, preflight};
 use super::fast_path::{FastPath, FastResponse, Filter, RequestHead};
 use crate::problem::{Code, Problem};
 
@@ -38,6 +39,7 @@ pub struct HttpService {
     router: Router,
     filter: Option<Filter>,
     fast_path: Option<FastPath>,
+    cors: CorsOrigins,
     body_limit: BodyLimit,
 }
 
@@ -63,7 +65,8 @@ impl HttpService {
     #[must_use]
     pub fn new(router: Router) -> Self {
         let router = router.fallback(unknown_route).method_not_allowed_fallback(wrong_method);
-        Self { router, filter: None, fast_path: None, body_limit: |_, _| MAX_BODY }
+        let cors = CorsOrigins::default();
+        Self { router, filter: None, fast_path: None, cors, body_limit: |_, _| MAX_BODY }
     }
 
     /// Sends every request to `refuse` first; its response is the answer if it returns one.
@@ -86,6 +89,13 @@ impl HttpService {
         self
     }
 
+    /// Permits pages of these origins to read responses.
+    #[must_use]
+    pub fn with_cors(mut self, origins: CorsOrigins) -> Self {
+        self.cors = origins;
+        self
+    }
+
     /// Sets the body limit of each route; without it every route accepts [`super::MAX_BODY`] bytes.
     /// A limit of 0 rejects every body.
     #[must_use]
@@ -102,6 +112,20 @@ impl HttpService {
 
     /// Handles one of the consecutive requests of a connection.
     pub(super) fn start<'a, B>(&self, request: Request<B>, client: &'a Client) -> ResponseFuture<'a>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+    {
+        if let Some(origin) = self.cors.permitted(request.headers()) {
+            if is_preflight(&request) {
+                return ready_response(preflight(&origin));
+            }
+            let answer = self.respond(request, client);
+            return catch_panic(Box::pin(async move { permit(answer.await, &origin) }));
+        }
+        self.respond(request, client)
+    }
+
+    fn respond<'a, B>(&self, request: Request<B>, client: &'a Client) -> ResponseFuture<'a>
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {

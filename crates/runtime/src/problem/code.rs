@@ -14,6 +14,8 @@ pub enum Code {
     InvalidRequest,
     /// The ticket token is malformed or forged.
     InvalidToken,
+    /// A join needs a signed identity, and the one sent proves no user.
+    InvalidIdentity,
     /// The admin token is missing or wrong.
     Unauthorized,
     /// The token belongs to another item or another user.
@@ -71,9 +73,10 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidRequest,
         Self::InvalidToken,
+        Self::InvalidIdentity,
         Self::Unauthorized,
         Self::TokenMismatch,
         Self::Blocked,
@@ -107,6 +110,7 @@ impl Code {
         match self {
             Self::InvalidRequest => (S::BAD_REQUEST, "INVALID_REQUEST", "Invalid request"),
             Self::InvalidToken => (S::UNAUTHORIZED, "INVALID_TOKEN", "Invalid token"),
+            Self::InvalidIdentity => (S::UNAUTHORIZED, "INVALID_IDENTITY", "Invalid identity"),
             Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
@@ -162,7 +166,7 @@ impl Code {
     pub(super) const fn challenge(self) -> Option<&'static str> {
         match self {
             Self::Unauthorized => Some("Bearer"),
-            Self::InvalidToken => Some(r#"Bearer error="invalid_token""#),
+            Self::InvalidToken | Self::InvalidIdentity => Some(r#"Bearer error="invalid_token""#),
             _ => None,
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use daegi_domain::Number;
-use daegi_runtime::config::{LogFormat, ParsedArgs};
+use daegi_runtime::config::{JwksLocation, LogFormat, ParsedArgs};
+use daegi_runtime::http::CorsOrigins;
 use daegi_runtime::{Config, KafkaConfig, Role, StoreConfig};
 
 use crate::support::{PEM, SECRET_HEX, config_error, parse};
@@ -28,6 +29,8 @@ fn the_all_in_one_needs_nothing() {
     assert!(!config.proxy_protocol);
     assert_eq!(config.history, Duration::from_secs(30 * 86_400));
     assert_eq!(config.country_header, None);
+    assert_eq!((config.identity, config.public_url.as_str()), (None, ""));
+    assert_eq!(config.cors_origins, CorsOrigins::default());
     assert_eq!(config.max_connections, 20_000);
     assert_eq!(config.connection_age, Duration::from_secs(60));
     assert_eq!(config.connection_requests, 10_000);
@@ -85,6 +88,13 @@ fn every_option_can_be_a_variable() {
         ("DAEGI_PROXY_PROTOCOL", "true"),
         ("DAEGI_HISTORY_DAYS", "7"),
         ("DAEGI_COUNTRY_HEADER", "CF-IPCountry"),
+        ("DAEGI_CORS_ORIGINS", "https://shop.example"),
+        ("DAEGI_PUBLIC_URL", "https://wait.example/"),
+        ("DAEGI_IDENTITY", "jwt"),
+        ("DAEGI_IDENTITY_JWKS", "https://login.example/jwks"),
+        ("DAEGI_IDENTITY_ISSUER", "https://login.example"),
+        ("DAEGI_IDENTITY_AUDIENCE", "waiting-room"),
+        ("DAEGI_IDENTITY_CLAIM", "email"),
         ("DAEGI_MAX_CACHED_LINES", "10"),
         ("DAEGI_TICKET_MAX_AGE", "2h"),
         ("DAEGI_DRAIN_MS", "0"),
@@ -106,6 +116,13 @@ fn every_option_can_be_a_variable() {
     assert!(config.proxy_protocol);
     assert_eq!(config.history, Duration::from_secs(7 * 86_400));
     assert_eq!(config.country_header.unwrap(), "cf-ipcountry");
+    assert_eq!(config.cors_origins, CorsOrigins::parse("https://shop.example").unwrap());
+    assert_eq!(config.public_url, "https://wait.example");
+    let identity = config.identity.unwrap();
+    let jwks = JwksLocation::Url("https://login.example/jwks".parse().unwrap());
+    assert_eq!((identity.jwks, identity.claim.as_str()), (jwks, "email"));
+    let names = (identity.issuer.as_str(), identity.audience.as_str());
+    assert_eq!(names, ("https://login.example", "waiting-room"));
     assert_eq!((config.max_connections, config.request_buffer_bytes), (9, 65_536));
     assert_eq!((config.connection_age, config.connection_requests), (Duration::from_secs(1), 1));
     assert_eq!(config.drain, Duration::ZERO);
@@ -132,6 +149,25 @@ fn an_empty_variable_counts_as_unset_and_variables_of_other_programs_are_ignored
     ];
     let config = parse(Role::AllInOne, &[], &env).unwrap();
     assert_eq!(config.tick, Duration::from_secs(1));
+}
+
+#[test]
+fn signed_identities_need_keys_an_issuer_and_an_audience() {
+    let whole = [
+        ("DAEGI_IDENTITY", "jwt"),
+        ("DAEGI_IDENTITY_JWKS", "https://login.example/jwks"),
+        ("DAEGI_IDENTITY_ISSUER", "https://login.example"),
+        ("DAEGI_IDENTITY_AUDIENCE", "waiting-room"),
+    ];
+    assert!(parse(Role::AllInOne, &[], &whole).unwrap().identity.is_some());
+    for missing in 1..whole.len() {
+        let mut given = whole.to_vec();
+        let (variable, _) = given.remove(missing);
+        let line = config_error(Role::AllInOne, &[], &given);
+        assert!(line.contains(variable) && line.contains("--identity is jwt"), "{line}");
+    }
+    // The others are kept for the day on which identities are switched on.
+    assert!(parse(Role::AllInOne, &[], &whole[1..]).unwrap().identity.is_none());
 }
 
 #[test]
@@ -182,6 +218,22 @@ fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
         ("challenge-bits", "25", "25 is not in 1..=24"),
         ("history-days", "367", "367 is not in 0..=366"),
         ("country-header", "cf ipcountry", "must be the name of a header"),
+        ("identity", "oidc", "must be open or jwt"),
+        (
+            "identity-jwks",
+            "https://user:password@login.example/jwks",
+            "must be the http:// or https:// address of a JSON Web Key Set without user and password, or a file",
+        ),
+        (
+            "public-url",
+            "https://wait.example/room",
+            "must be an http:// or https:// address without a path, such as https://wait.example.com",
+        ),
+        (
+            "cors-origins",
+            "https://shop.example/",
+            "must be * or origins without a path, such as https://shop.example, separated by commas",
+        ),
         ("max-cached-lines", "0", "0 is not in 1..=1000000"),
         ("drain-ms", "300001", "300001 is not in 0..=300000"),
         (

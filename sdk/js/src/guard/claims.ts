@@ -24,6 +24,8 @@ export interface Entry {
 }
 
 const ISSUER = "daegi";
+/** The one algorithm of each type of key. */
+const ALGORITHMS: Record<string, string> = { ed25519: "EdDSA", ec: "ES256", rsa: "RS256" };
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 const USER = /^[A-Za-z0-9._~@:+-]{1,128}$/;
 const LANE = /^(?!standard$)[A-Za-z0-9._~-]{1,32}$/;
@@ -33,8 +35,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function kidOf(pass: string): string {
   const parts = pass.split(".");
   const header = parts.length === 3 ? object(parts[0]) : {};
-  // The guard fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
-  if (header["alg"] !== "EdDSA" || typeof header["kid"] !== "string") throw new Refusal("PASS_INVALID");
+  if (!Object.values(ALGORITHMS).includes(header["alg"] as string) || typeof header["kid"] !== "string") throw new Refusal("PASS_INVALID");
   return header["kid"];
 }
 
@@ -57,7 +58,13 @@ function isSigned(pass: string, key: KeyObject): boolean {
   const signature = pass.slice(end + 1);
   // Node's decoder skips invalid characters instead of failing.
   if (!BASE64URL.test(signature)) return false;
-  return verify(null, Buffer.from(pass.slice(0, end)), key, Buffer.from(signature, "base64url"));
+  // The key fixes the algorithm: trusting the header would allow `none` and HS256 forgeries.
+  const algorithm = ALGORITHMS[key.asymmetricKeyType ?? ""];
+  if (object(pass.split(".")[0])["alg"] !== algorithm) return false;
+  const hash = algorithm === "EdDSA" ? null : "sha256";
+  // workerd accepts no options beside a key object.
+  const how = algorithm === "ES256" ? { key, dsaEncoding: "ieee-p1363" as const } : key;
+  return verify(hash, Buffer.from(pass.slice(0, end)), how, Buffer.from(signature, "base64url"));
 }
 
 /** Decodes a JSON object from a part of a JWT. Returns an empty object if there is none. */

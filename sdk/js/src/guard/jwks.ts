@@ -4,12 +4,18 @@ import type { ResolvedOptions } from "./options.js";
 /** No fetch has succeeded yet, so signatures cannot be verified. */
 export class KeysUnavailable extends Error {}
 
-interface PublishedKey {
+/** The members of a key that identify it and its algorithm; the others belong to its type. */
+interface PublishedKey extends Record<string, unknown> {
   kid?: unknown;
   kty?: unknown;
   crv?: unknown;
-  x?: unknown;
+  alg?: unknown;
 }
+
+/** The algorithm of each supported type of key. */
+const ALGORITHMS: Record<string, string> = { "OKP Ed25519": "EdDSA", "EC P-256": "ES256", RSA: "RS256" };
+/** Minimum size of an RSA key in bits (RFC 7518). */
+const MIN_RSA_BITS = 2_048;
 
 /**
  * Fetches and caches daegi's public keys (JWKS), so that checking a pass needs no call. The keys are fetched again when they
@@ -64,11 +70,16 @@ export class JwksClient {
   }
 }
 
-/** Imports an Ed25519 key. The set may contain keys of other types; they are skipped. */
-function usable({ kid, kty, crv, x }: PublishedKey): [string, KeyObject][] {
-  if (kty !== "OKP" || crv !== "Ed25519" || typeof kid !== "string" || typeof x !== "string") return [];
+/** Imports a key. The set may contain keys of other types; they are skipped. */
+function usable(published: PublishedKey): [string, KeyObject][] {
+  const { kid, kty, crv, alg, x, y, n, e } = published;
+  const algorithm = ALGORITHMS[kty === "RSA" ? "RSA" : `${kty} ${crv}`];
+  if (algorithm === undefined || (alg ?? algorithm) !== algorithm || typeof kid !== "string") return [];
   try {
-    return [[kid, createPublicKey({ key: { kty, crv, x }, format: "jwk" })]];
+    // Without private members, and without others that Node might reject.
+    const jwk = JSON.parse(JSON.stringify({ kty, crv, x, y, n, e }));
+    const key = createPublicKey({ key: jwk, format: "jwk" });
+    return (key.asymmetricKeyDetails?.modulusLength ?? MIN_RSA_BITS) < MIN_RSA_BITS ? [] : [[kid, key]];
   } catch {
     return [];
   }

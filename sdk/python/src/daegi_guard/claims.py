@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
+from daegi_guard.base64url import decode_base64url
+from daegi_guard.public_key import ALGORITHMS, PublicKey
 from daegi_guard.refusal import Refusal, RefusalCode
 
 ISSUER = "daegi"
-_BASE64URL = re.compile(r"[A-Za-z0-9_-]+")
 _ITEM = re.compile(r"[A-Za-z0-9._~-]{1,64}")
 _USER = re.compile(r"[A-Za-z0-9._~@:+-]{1,128}")
 _LANE = re.compile(r"(?!standard\Z)[A-Za-z0-9._~-]{1,32}")
@@ -59,13 +55,12 @@ def key_id(text: str) -> str:
     parts = text.split(".")
     header = _decode(parts[0]) if len(parts) == 3 else {}
     kid = header.get("kid")
-    # The guard fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
-    if header.get("alg") != "EdDSA" or not isinstance(kid, str):
+    if header.get("alg") not in ALGORITHMS or not isinstance(kid, str):
         raise Refusal(RefusalCode.PASS_INVALID)
     return kid
 
 
-def read_entry(text: str, key: Ed25519PublicKey | None, item: str, now: int, skew: float) -> Entry:
+def read_entry(text: str, key: PublicKey | None, item: str, now: int, skew: float) -> Entry:
     """Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified."""
     if key is not None and not _is_signed(text, key):
         raise Refusal(RefusalCode.PASS_INVALID)
@@ -91,23 +86,15 @@ def read_entry(text: str, key: Ed25519PublicKey | None, item: str, now: int, ske
     return entry
 
 
-def decode_base64url(text: str) -> bytes:
-    """Decodes base64url without padding. Raises ValueError for anything else, which Python's decoder would skip."""
-    if _BASE64URL.fullmatch(text) is None:
-        raise ValueError("not base64url")
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except binascii.Error as error:
-        raise ValueError("not base64url") from error
-
-
-def _is_signed(text: str, key: Ed25519PublicKey) -> bool:
+def _is_signed(text: str, key: PublicKey) -> bool:
     signed, _, signature = text.rpartition(".")
-    try:
-        key.verify(decode_base64url(signature), signed.encode("ascii"))
-    except (InvalidSignature, ValueError):
+    # The key fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
+    if _decode(text.split(".")[0]).get("alg") != key.algorithm:
         return False
-    return True
+    try:
+        return key.verify(decode_base64url(signature), signed.encode("ascii"))
+    except ValueError:
+        return False
 
 
 def _decode(part: str) -> Mapping[str, object]:

@@ -7,10 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-from daegi_guard.claims import decode_base64url
 from daegi_guard.http_client import DaegiUnavailable, HttpClient
+from daegi_guard.public_key import PublicKey, usable_key
 from daegi_guard.steps import Steps
 
 _LOG = logging.getLogger("daegi_guard")
@@ -22,7 +20,7 @@ class KeysUnavailable(Exception):
 
 
 class _KeySet(NamedTuple):
-    keys: Mapping[str, Ed25519PublicKey]
+    keys: Mapping[str, PublicKey]
     fetched_at: float | None
 
 
@@ -40,7 +38,7 @@ class JwksClient:
         # Held during a fetch, so that concurrent requests share one.
         self._lock = threading.Lock()
 
-    def find(self, kid: str) -> Steps[Ed25519PublicKey | None]:
+    def find(self, kid: str) -> Steps[PublicKey | None]:
         """Returns the key with this id, or None if daegi does not publish it."""
         before = self._known
         if kid not in before.keys:
@@ -73,11 +71,11 @@ class JwksClient:
         finally:
             self._lock.release()
 
-    def _fetch(self) -> Mapping[str, Ed25519PublicKey]:
+    def _fetch(self) -> Mapping[str, PublicKey]:
         published = self._http.call("GET", _PATH).get("keys")
         if not isinstance(published, list):
             raise DaegiUnavailable(f"{_PATH} did not return a key set")
-        return dict(usable for usable in map(_usable, published) if usable is not None)
+        return dict(usable for usable in map(usable_key, published) if usable is not None)
 
     def _is_due(self) -> bool:
         return self._is_older_than(self._last_fetch, self._min_fetch_interval)
@@ -85,16 +83,3 @@ class JwksClient:
     def _is_older_than(self, since: float | None, age: float) -> bool:
         """Returns whether ``since`` is at least ``age`` away. The absolute difference covers a clock that was set back."""
         return since is None or abs(self._clock() - since) >= age
-
-
-def _usable(published: object) -> tuple[str, Ed25519PublicKey] | None:
-    """Imports an Ed25519 key. Returns None for keys of other types, which the set may contain."""
-    if not isinstance(published, dict) or published.get("kty") != "OKP" or published.get("crv") != "Ed25519":
-        return None
-    kid, x = published.get("kid"), published.get("x")
-    if not isinstance(kid, str) or not isinstance(x, str):
-        return None
-    try:
-        return kid, Ed25519PublicKey.from_public_bytes(decode_base64url(x))
-    except ValueError:
-        return None

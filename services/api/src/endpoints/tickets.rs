@@ -21,7 +21,7 @@ use super::{
 };
 use crate::access::Client;
 use crate::error::{Error, Result};
-use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
+use crate::tickets::{ClaimedUser, JoinRequest, TicketService, UnverifiedToken};
 use crate::visits::Visit;
 use crate::wire::{Join, Ticket, Wait};
 
@@ -32,20 +32,23 @@ pub(crate) async fn join(
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
     BearerToken(token): BearerToken,
-    JoinHeaders { code, challenge, client, signals }: JoinHeaders,
+    JoinHeaders { code, challenge, client, signals, identity }: JoinHeaders,
     visit: Visit,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
     let body = body.map_or_else(Join::default, |JsonBody(body)| body);
-    let user = resolve_user(named, body.user_id)?;
+    let named = one_of(named, body.user_id)
+        .ok_or(Error::invalid("the user-id header and userId name different users"))?;
     let code = one_of(code, body.code)
         .ok_or(Error::invalid("the daegi-code header and code contain different codes"))?;
     let solution = one_of(challenge, body.challenge).ok_or(Error::invalid(
         "the daegi-challenge header and challenge contain different solutions",
     ))?;
-    let token = token.as_deref();
-    let (code, solution) = (code.as_deref(), solution.as_deref());
-    let request = JoinRequest { user, token, code, solution, client: &client, signals, visit };
+    let claimed = ClaimedUser { named, assertion: identity.as_deref() };
+    let (user, lane) = service.identify(claimed).await?;
+    let (token, code, solution) = (token.as_deref(), code.as_deref(), solution.as_deref());
+    let client = &client;
+    let request = JoinRequest { user, lane, token, code, solution, client, signals, visit };
     let (new, ticket) = service.join(&item, request, begun.as_ref()).await?;
     Ok(join_response(new, &ticket))
 }
@@ -83,7 +86,7 @@ pub(crate) async fn line(
     Ok(([(CACHE_CONTROL, "public, max-age=1")], Json(line)))
 }
 
-/// Fast path: answers polls of cached tickets, and joins without a body, a code and a solution whose
+/// Fast path: answers polls of cached tickets, and joins without a body, a code, a solution and an identity whose
 /// user is in a header, before the router.
 /// These are nearly all requests. Returns `None` for all others, including invalid ones, which the
 /// handlers above then answer.
@@ -137,6 +140,9 @@ fn fast_join(
     // A code or a solution is in these headers or in the body.
     let has_body = headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
         || headers.contains_key(TRANSFER_ENCODING);
+    if service.needs_identity() {
+        return None;
+    }
     if has_body || headers.contains_key(DAEGI_CODE) || headers.contains_key(DAEGI_CHALLENGE) {
         return None;
     }
@@ -148,27 +154,15 @@ fn fast_join(
     Some(FastResponse::Pending(Box::pin(async move {
         let token = token.as_deref();
         let client = &client;
-        let request =
-            JoinRequest { user, token, code: None, solution: None, client, signals, visit };
+        let (lane, code, solution) = (None, None, None);
+        let request = JoinRequest { user, lane, token, code, solution, client, signals, visit };
         let joined = service.join(&item, request, begun.as_ref()).await;
         joined.map(|(new, ticket)| join_response(new, &ticket)).into_response()
     })))
 }
 
-fn resolve_user(header: Option<UserId>, body: Option<UserId>) -> Result<UserId> {
-    match (header, body) {
-        (Some(header), Some(body)) if header != body => {
-            Err(Error::invalid("the user-id header and userId name different users"))
-        }
-        (Some(user), _) | (None, Some(user)) => Ok(user),
-        (None, None) => {
-            Err(Error::invalid("the user id is missing: send a user-id header or userId"))
-        }
-    }
-}
-
 /// Returns the value of a header or of the body. Returns `None` if they differ.
-fn one_of(header: Option<String>, body: Option<String>) -> Option<Option<String>> {
+fn one_of<T: PartialEq>(header: Option<T>, body: Option<T>) -> Option<Option<T>> {
     let differ = header.is_some() && body.is_some() && header != body;
     (!differ).then(|| header.or(body))
 }

@@ -7,21 +7,25 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Query, RawQuery, State};
 use axum::http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION,
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION,
     REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{Branding, ChallengePolicy, FrameAncestor, ItemId, Language, LineState, UserId};
+use daegi_domain::{
+    Branding, ChallengePolicy, FrameAncestor, ItemId, LaneName, Language, LineState, UserId,
+};
 use daegi_runtime::http::{Asset, PathParams};
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::{DAEGI_PAGE, ItemPath, RequestTrace};
+use super::{DAEGI_PAGE, ItemPath, RequestTrace, cookie_value, identity, is_same_site};
 use crate::access::Client;
 use crate::error::{Error, Result};
-use crate::tickets::{ItemSummary, JoinRequest, TicketService, UnverifiedToken};
+use crate::gate::ReturnPath;
+use crate::tickets::{ClaimedUser, ItemSummary, JoinRequest, TicketService, UnverifiedToken};
 use crate::waiting_page::{self, CodeForm, Page, PageState};
-use crate::wire::PageTexts;
+use crate::wire::{PageTexts, Ticket};
 
 /// The part of the policy that permits to load scripts and styles from, to connect to and to show frames of the provider
 /// of a widget, besides this origin.
@@ -33,6 +37,8 @@ const CONTENT_SECURITY_POLICY_VALUE: &str = "default-src 'none'; script-src 'sel
 const TICKET: &str = "daegi-ticket";
 /// Query of the page after a refused join without scripts; the problem code follows.
 pub(crate) const REFUSED: &str = "refused=";
+/// Query of the page with the path to which an admitted user returns, as the gate sets it.
+const RETURN: &str = "return=";
 /// The problem code of a refused invitation code.
 const INVALID_CODE: &str = "INVALID_CODE";
 /// The problem code of a join without a solved challenge, which only scripts solve.
@@ -71,13 +77,14 @@ pub(crate) async fn page(
         }
         None => (None, PageState::Missing),
     };
-    let refused = query.as_deref().and_then(|query| query.strip_prefix(REFUSED));
-    let code = match (query.as_deref(), refused) {
-        (_, Some(INVALID_CODE)) => CodeForm::Refused,
-        (Some(CODE), _) => CodeForm::Open,
+    let PageQuery { refused, has_code, back } = PageQuery::parse(query.as_deref());
+    let code = match refused {
+        Some(INVALID_CODE) => CodeForm::Refused,
+        _ if has_code => CodeForm::Open,
         _ => CodeForm::Folded,
     };
     let state = match (state, refused) {
+        (PageState::Holds(ticket), _) => PageState::Holds(returning(ticket, back.as_ref())),
         (state, Some(INVALID_CODE)) => state,
         (PageState::Outside | PageState::NeedsScripts, Some(CHALLENGE_REQUIRED)) => {
             PageState::NeedsScripts
@@ -108,6 +115,7 @@ pub(crate) async fn page(
         ends_absent: summary.as_ref().is_none_or(|summary| summary.ends_absent),
         has_lanes: summary.as_ref().is_some_and(|summary| summary.has_lanes),
         has_widget: widget.is_some(),
+        needs_identity: service.needs_identity(),
         code,
         state,
     };
@@ -184,29 +192,36 @@ pub(crate) async fn join(
     State(service): State<Arc<TicketService>>,
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
+    RawQuery(query): RawQuery,
     client: Client,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response> {
-    same_site(&headers)?;
+    if !is_same_site(&headers) {
+        return Err(Error::invalid("this form is sent by another site"));
+    }
     let JoinForm { code, website } = form_of(&body).unwrap_or_default();
     let code = Some(code).filter(|code| !code.trim().is_empty());
     let signals = service.signals.join_signals(client.source(), &headers, DAEGI_PAGE);
     let signals = signals.of_form(!website.is_empty());
     let held = presented(&item, client.clone(), &headers);
-    let user = match held.as_ref().and_then(|held| service.verified_user(held)) {
-        Some(user) => user,
-        None => new_user()?,
-    };
     let token = held.as_ref().map(|held| held.token.as_str());
-    let (code, client) = (code.as_deref(), &client);
-    let visit = service.visits.classify(&headers).by_form();
-    let request = JoinRequest { user, token, code, solution: None, client, signals, visit };
-    let joined = service.join(&item, request, begun.as_ref()).await;
-    let home = match &joined {
-        Ok(_) => format!("/wait/{item}"),
-        Err(error) => format!("/wait/{item}?{REFUSED}{}", error.code()),
+    let joined = match identified(&service, held.as_ref(), &headers).await {
+        Ok((user, lane)) => {
+            let (code, client) = (code.as_deref(), &client);
+            let visit = service.visits.classify(&headers).by_form();
+            let solution = None;
+            let request = JoinRequest { user, lane, token, code, solution, client, signals, visit };
+            service.join(&item, request, begun.as_ref()).await
+        }
+        Err(error) => Err(error),
     };
+    let back = PageQuery::parse(query.as_deref()).back;
+    let back = back.map(|back| format!("{RETURN}{}", back.encoded()));
+    let refused = joined.as_ref().err().map(|error| format!("{REFUSED}{}", error.code()));
+    let query: Vec<_> = refused.into_iter().chain(back).collect();
+    let question = if query.is_empty() { "" } else { "?" };
+    let home = format!("/wait/{item}{question}{}", query.join("&"));
     let location = [(LOCATION, home), (CACHE_CONTROL, "no-store".to_owned())];
     let mut response = (StatusCode::SEE_OTHER, location).into_response();
     if let Ok((_, ticket)) = joined {
@@ -217,6 +232,55 @@ pub(crate) async fn join(
             .extend(cookie.parse::<HeaderValue>().map(|cookie| (SET_COOKIE, cookie)));
     }
     Ok(response)
+}
+
+/// Returns the user of a join without scripts: the one of the identity in the cookie, of the held ticket, or a new one.
+async fn identified(
+    service: &TicketService,
+    held: Option<&UnverifiedToken>,
+    headers: &HeaderMap,
+) -> Result<(UserId, Option<LaneName>)> {
+    if service.needs_identity() {
+        let assertion = identity(headers)?;
+        let assertion = assertion.as_deref();
+        return service.identify(ClaimedUser { named: None, assertion }).await;
+    }
+    match held.and_then(|held| service.verified_user(held)) {
+        Some(user) => Ok((user, None)),
+        None => Ok((new_user()?, None)),
+    }
+}
+
+/// The query of the page.
+struct PageQuery<'a> {
+    /// The problem code of a refused join.
+    refused: Option<&'a str>,
+    /// Whether the form for an invitation code is shown.
+    has_code: bool,
+    /// Where an admitted user continues.
+    back: Option<ReturnPath>,
+}
+
+impl<'a> PageQuery<'a> {
+    fn parse(query: Option<&'a str>) -> Self {
+        let pairs = || query.unwrap_or_default().split('&');
+        let back = pairs().find_map(|pair| pair.strip_prefix(RETURN));
+        let back = back.and_then(|back| percent_decode_str(back).decode_utf8().ok());
+        Self {
+            refused: pairs().find_map(|pair| pair.strip_prefix(REFUSED)),
+            has_code: pairs().any(|pair| pair == CODE),
+            back: back.and_then(|back| ReturnPath::parse(&back)),
+        }
+    }
+}
+
+/// Changes where an admitted user continues, to the path to which the gate returns them.
+fn returning(mut ticket: Box<Ticket>, back: Option<&ReturnPath>) -> Box<Ticket> {
+    if let (Some(back), Some(pass)) = (back, &ticket.pass) {
+        ticket.entry_url =
+            Some(back.with_pass(ticket.entry_url.as_deref().unwrap_or_default(), pass));
+    }
+    ticket
 }
 
 /// The fields of the form that joins.
@@ -246,6 +310,7 @@ fn headline(code: &str) -> &'static str {
         "STORE_FULL" => "busyHead",
         "RATE_LIMITED" => "limitedHead",
         "UNAVAILABLE" => "troubleHead",
+        "INVALID_IDENTITY" => "identityHead",
         _ => "refusedHead",
     }
 }
@@ -342,13 +407,6 @@ fn presented(item: &ItemId, client: Client, headers: &HeaderMap) -> Option<Unver
     Some(UnverifiedToken { item: item.clone(), token, user: None, client })
 }
 
-fn cookie_value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs =
-        cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-    pairs.find(|(other, _)| other.trim() == name).map(|(_, value)| value.trim())
-}
-
 fn cookie(item: &ItemId, token: &str, headers: &HeaderMap) -> String {
     let secure = secure(headers);
     format!(
@@ -360,15 +418,6 @@ fn cookie(item: &ItemId, token: &str, headers: &HeaderMap) -> String {
 fn secure(headers: &HeaderMap) -> &'static str {
     let is_https = headers.get("x-forwarded-proto").is_some_and(|proto| proto == "https");
     if is_https { "; Secure" } else { "" }
-}
-
-/// Rejects forms of other sites, which could replace the user's ticket. Browsers send
-/// `Sec-Fetch-Site`; other clients have no cookie to protect.
-fn same_site(headers: &HeaderMap) -> Result<()> {
-    match headers.get("sec-fetch-site").map(|site| site.as_bytes()) {
-        None | Some(b"same-origin" | b"none") => Ok(()),
-        Some(_) => Err(Error::invalid("this form is sent by another site")),
-    }
 }
 
 /// Returns a random user id. It cannot be guessed, so no other client can join as this user.

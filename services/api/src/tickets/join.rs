@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{ChallengePolicy, EndReason, ItemId, PassError, Ticket, TokenError, UserId};
+use daegi_domain::{
+    ChallengePolicy, EndReason, ItemId, LaneName, PassError, Ticket, TokenError, UserId, lane,
+};
 use daegi_runtime::spans::{RequestStart, TracedCall};
 use daegi_store::{EndOutcome, JoinOutcome, JoinRefusal, LaneJoin, LiveState, TicketState};
 
@@ -20,6 +22,8 @@ use crate::wire;
 /// What a client sends to join a line.
 pub(crate) struct JoinRequest<'a> {
     pub(crate) user: UserId,
+    /// The lane that a signed identity assigns to the user. An item without that lane ignores it.
+    pub(crate) lane: Option<LaneName>,
     /// The token of an earlier join.
     pub(crate) token: Option<&'a str>,
     /// An invitation code.
@@ -44,7 +48,7 @@ impl TicketService {
         request: JoinRequest<'_>,
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
-        let JoinRequest { user, token, code, solution, client, signals, visit } = request;
+        let JoinRequest { user, lane, token, code, solution, client, signals, visit } = request;
         // An invalid or expired token does not prevent a join.
         let now = self.clock.now_ms();
         let presented = token.and_then(|token| self.ticket_keys.verify_at(item, token, now).ok());
@@ -58,8 +62,8 @@ impl TicketService {
         }
         // An allow rule also says that the client may be a program.
         let signals = (!is_exempt).then_some(signals);
-        let joined =
-            self.issue_ticket(item, user, (code, proof), (client, signals, visit), begun).await;
+        let asked = (code, lane.as_ref(), proof);
+        let joined = self.issue_ticket(item, user, asked, (client, signals, visit), begun).await;
         if !item.is_reserved() {
             self.metrics.joined(joined.as_ref().map(|(new, _)| *new));
         }
@@ -85,18 +89,20 @@ impl TicketService {
         &self,
         item: &ItemId,
         user: UserId,
-        (code, mut proof): (Option<&str>, JoinProof<'_>),
+        (code, lane, mut proof): (Option<&str>, Option<&LaneName>, JoinProof<'_>),
         (client, signals, visit): (&Client, Option<JoinSignals>, Visit),
         begun: Option<&RequestStart>,
     ) -> Result<(bool, wire::Ticket)> {
         let (mut line, mut cached) = self.line_for_join(LineKey::standard(item)).await?;
         let policy = cached.line.item.policy.challenge;
-        let mut invitation = None;
+        let (mut invitation, lanes) = (None, &cached.line.item.policy.lanes);
         if let Some(code) = code {
-            let (lanes, now) = (&cached.line.item.policy.lanes, self.clock.now_ms());
+            let now = self.clock.now_ms();
             let (lane, verified) = self.ticket_keys.verify_invitation(item, lanes, code, now)?;
             invitation = Some(verified);
             proof = JoinProof::Invitation;
+            (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
+        } else if let Some(lane) = lane.and_then(|name| lane::find(lanes, name)) {
             (line, cached) = self.line_for_join(LineKey { item: item.clone(), lane }).await?;
         }
         if policy != ChallengePolicy::Off {

@@ -104,6 +104,9 @@ impl<'a> Still<'a> {
             PageState::LineClosed => {
                 Self { line_state: "CLOSED", ..texts("closedOutsideHead", "closedOutside") }
             }
+            PageState::Refused(head @ "identityHead") => {
+                texts(head, "identityText").with_join(messages.get("join"))
+            }
             PageState::Refused(head) => texts(head, "tryLater").with_join(messages.get("join")),
             // With an invitation code, a user joins without a challenge.
             PageState::NeedsScripts if has_lanes => {

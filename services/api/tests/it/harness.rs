@@ -132,6 +132,14 @@ impl Harness {
         harness
     }
 
+    /// Starts a warm api with one open item and these changes of its dependencies.
+    pub(crate) async fn with(item: &str, change: impl FnOnce(&mut ApiDeps)) -> Self {
+        let harness = Self::build_with(change);
+        harness.wait_until_ready().await;
+        harness.put_item(item, 1000, true).await;
+        harness
+    }
+
     fn build(
         limits: ApiLimits,
         rates: Rates,
@@ -139,25 +147,36 @@ impl Harness {
         widget: Option<WidgetConfig>,
         visits: VisitOptions,
     ) -> Self {
+        Self::build_with(|deps| {
+            (deps.limits, deps.rates) = (limits, rates);
+            (deps.trusted_proxies, deps.widget, deps.visits) = (trusted_proxies, widget, visits);
+        })
+    }
+
+    fn build_with(change: impl FnOnce(&mut ApiDeps)) -> Self {
         let settings = Settings { token_count_to_move: 10, tick_ms: 1000 };
         let (store, clock) = (SpyStore::new(settings), Clock::manual(NOW));
         let (shutdown, keys) = (Shutdown::new(), TicketKeys::generate());
         let keys = keys.with_max_age(MAX_AGE.as_millis() as u64);
         let health = Health::new(&shutdown);
-        let deps = ApiDeps {
+        let mut deps = ApiDeps {
             store: Arc::clone(&store.0) as _,
             ticket_keys: keys.clone(),
             pass_keys: PassKeys::generate(),
             clock: clock.clone(),
-            limits,
-            trusted_proxies,
-            rates,
-            widget,
+            limits: LIMITS,
+            trusted_proxies: TrustedProxies::default(),
+            rates: Rates::default(),
+            widget: None,
             keeps_lines: true,
-            visits,
+            visits: NO_VISITS,
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };
+        change(&mut deps);
         let services = daegi_api::start(deps, &shutdown).services(&health);
         let (public, internal) = (services.public.unwrap(), services.internal);
         Self { store, clock, keys, health, shutdown, public, internal }
@@ -198,7 +217,8 @@ impl Harness {
 
     /// Returns a response whose body has not been read.
     pub(crate) async fn raw(&self, request: Request<Body>) -> Response {
-        let is_internal = request.uri().path().starts_with("/internal");
+        let is_internal =
+            ["/internal", "/gate"].iter().any(|path| request.uri().path().starts_with(path));
         let router = if is_internal { &self.internal } else { &self.public };
         router.handle(request).await
     }

@@ -51,6 +51,9 @@ impl Fleet {
             rates: Default::default(),
             keeps_lines: true,
             visits: Default::default(),
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
             tracer: Tracer::default(),
             health: health.component("api"),
         };

@@ -149,6 +149,9 @@ impl Pod {
             rates: Default::default(),
             keeps_lines: true,
             visits: Default::default(),
+            identity: None,
+            cors_origins: Default::default(),
+            public_url: String::new(),
         };
         let api = daegi_api::start(deps, &shutdown);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

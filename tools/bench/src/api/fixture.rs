@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const SECRETS: &str = "1:000102030405060708090a0b0c0d0e0f";
-const PASS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+pub(super) const PASS_KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
     MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
     -----END PRIVATE KEY-----\n";
 
@@ -57,16 +57,28 @@ impl ApiFixture {
 
     /// Starts a pod with the store at this URL.
     pub(super) fn pod(store: &str) -> anyhow::Result<Server> {
-        let address = Server::free_address();
+        let (public, internal) = (Server::free_address(), Server::free_address());
+        let command = Self::pod_command(store, &public, &internal)?;
+        Server::start(command, public)
+    }
+
+    /// Starts a pod whose internal listener gets the load.
+    pub(super) fn internal_pod(&self) -> anyhow::Result<Server> {
+        let (public, internal) = (Server::free_address(), Server::free_address());
+        let command = Self::pod_command(&self.redis.url(), &public, &internal)?;
+        Server::start(command, internal)
+    }
+
+    fn pod_command(store: &str, public: &str, internal: &str) -> anyhow::Result<Command> {
         let mut command = Command::new(sibling_binary("daegi-api")?);
         command
             .env("DAEGI_STORE", store)
-            .env("DAEGI_PUBLIC_ADDR", &address)
-            .env("DAEGI_INTERNAL_ADDR", Server::free_address())
+            .env("DAEGI_PUBLIC_ADDR", public)
+            .env("DAEGI_INTERNAL_ADDR", internal)
             .env("DAEGI_TICKET_SECRETS", SECRETS)
             .env("DAEGI_PASS_KEY", PASS_KEY)
             .env("DAEGI_LOG", "warn");
-        Server::start(command, address)
+        Ok(command)
     }
 
     fn baseline() -> anyhow::Result<Server> {

@@ -69,6 +69,11 @@ impl Load {
         Self::new(include_str!("../../wrk/polls.lua"), &paths.join("\n"))
     }
 
+    /// Sends these cookies to one path in turn.
+    pub(super) fn cookies(path: &str, cookies: &[String]) -> anyhow::Result<Self> {
+        Self::new(include_str!("../../wrk/gate.lua"), &format!("{path}\n{}", cookies.join("\n")))
+    }
+
     /// Joins users that have no ticket yet. `prefix` begins their ids and must differ between the loads on one line.
     pub(super) fn joins(path: &str, prefix: &str) -> anyhow::Result<Self> {
         Self::new(include_str!("../../wrk/joins.lua"), &format!("{path}\n{prefix}"))

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use daegi_domain::PassKeys;
 use ed25519_dalek::SigningKey;
-use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use rsa::pkcs1::EncodeRsaPrivateKey;
 use serde_json::{Value, json};
 
 /// The time of most steps, in seconds: 15 January 2027.
@@ -66,6 +67,46 @@ impl Signer {
     }
 }
 
+/// A key of another kind than Ed25519, with its algorithm.
+#[derive(Clone, Copy)]
+pub(super) struct OtherSigner(Algorithm, &'static str);
+
+pub(super) const P256: OtherSigner =
+    OtherSigner(Algorithm::ES256, include_str!("../../../../domain/testdata/p256.pem"));
+pub(super) const RSA: OtherSigner =
+    OtherSigner(Algorithm::RS256, include_str!("../../../../domain/testdata/rsa.pem"));
+
+impl OtherSigner {
+    fn published(self) -> Value {
+        serde_json::to_value(PassKeys::from_pem(self.1).unwrap().jwks()).unwrap()["keys"][0].clone()
+    }
+
+    pub(super) fn kid(self) -> String {
+        self.published()["kid"].as_str().unwrap().to_owned()
+    }
+
+    pub(super) fn sign(self, claims: &Claims) -> String {
+        self.sign_as(&self.kid(), claims)
+    }
+
+    /// Signs a pass whose header names this key id.
+    pub(super) fn sign_as(self, kid: &str, claims: &Claims) -> String {
+        let mut header = Header::new(self.0);
+        header.kid = Some(kid.to_owned());
+        let key = match self.0 {
+            Algorithm::ES256 => {
+                let key = p256::SecretKey::from_pkcs8_pem(self.1).unwrap();
+                EncodingKey::from_ec_der(key.to_pkcs8_der().unwrap().as_bytes())
+            }
+            _ => {
+                let key = rsa::RsaPrivateKey::from_pkcs8_pem(self.1).unwrap();
+                EncodingKey::from_rsa_der(key.to_pkcs1_der().unwrap().as_bytes())
+            }
+        };
+        jsonwebtoken::encode(&header, claims, &key).unwrap()
+    }
+}
+
 /// An HS256 pass, signed with a public value.
 pub(super) fn hmac(secret: &[u8], claims: &Claims) -> String {
     let mut header = Header::new(Algorithm::HS256);
@@ -115,6 +156,7 @@ pub(super) fn sets() -> Value {
         "first": jwks(&[FIRST]),
         "rotated": jwks(&[SECOND, FIRST]),
         "second": jwks(&[SECOND]),
+        "algorithms": { "keys": [P256.published(), RSA.published(), FIRST.published()] },
         "mixed": { "keys": [rsa, broken, FIRST.published()] },
         "nonsense": { "hello": "world" },
     })

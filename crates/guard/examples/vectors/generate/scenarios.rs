@@ -4,7 +4,8 @@ use jsonwebtoken::{Algorithm, Header};
 use serde_json::{Value, json};
 
 use super::keys::{
-    Claims, EXPIRES, FIRST, NOW, SECOND, UNKNOWN_SIGNER, but, claims, hmac, part, without,
+    Claims, EXPIRES, FIRST, NOW, P256, RSA, SECOND, UNKNOWN_SIGNER, but, claims, hmac, part,
+    without,
 };
 
 const INVALID: &str = "PASS_INVALID";
@@ -104,6 +105,7 @@ pub(super) fn all() -> Vec<Value> {
         claimed(),
         lanes(),
         forged(),
+        algorithms(),
         garbage(),
         keys(),
         unavailable(),
@@ -235,6 +237,32 @@ fn forged() -> Vec<Scenario> {
         after_fetch("no signature", format!("{signed}.")),
         after_fetch("half a signature", format!("{signed}.{}", &signature[..43])),
         after_fetch("a padded signature", format!("{signed}.{signature}==")),
+    ]
+}
+
+/// Keys of all kinds; each accepts its own algorithm only.
+fn algorithms() -> Vec<Scenario> {
+    let present = |pass: String| Step::present(pass).keys("algorithms");
+    let accepted = |name, pass| single(name, present(pass).accepted(1));
+    let refused = |name, pass| single(name, present(pass).refused(INVALID, 1));
+    let changed = P256.sign(&but("sub", json!("lee")));
+    let good = P256.sign(&claims());
+    let (signed, signature) = good.rsplit_once('.').unwrap();
+    let body = changed.split('.').nth(1).unwrap();
+    vec![
+        accepted("ES256", P256.sign(&claims())),
+        accepted("RS256", RSA.sign(&claims())),
+        accepted("EdDSA among other algorithms", FIRST.sign(&claims())),
+        single("ES256 without such a key", Step::present(P256.sign(&claims())).refused(INVALID, 1)),
+        refused("ES256 under the id of an RSA key", P256.sign_as(&RSA.kid(), &claims())),
+        refused("ES256 under the id of an Ed25519 key", P256.sign_as(&FIRST.kid(), &claims())),
+        refused("RS256 under the id of a P-256 key", RSA.sign_as(&P256.kid(), &claims())),
+        refused("EdDSA under the id of a P-256 key", FIRST.sign_as(&P256.kid(), &claims())),
+        refused("ES256 with half a signature", format!("{signed}.{}", &signature[..43])),
+        refused(
+            "ES256 with the claims of another pass",
+            format!("{}.{body}.{signature}", good.split('.').next().unwrap()),
+        ),
     ]
 }
 

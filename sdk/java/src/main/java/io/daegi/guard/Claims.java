@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
-import java.security.PublicKey;
 import java.security.Signature;
 import java.util.Base64;
 import java.util.regex.Pattern;
@@ -24,15 +23,14 @@ final class Claims {
     static String kidOf(String pass) {
         String[] parts = pass.split("\\.", -1);
         JsonNode header = parts.length == 3 ? json(parts[0]) : MissingNode.getInstance();
-        // The guard fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
-        if (!header.path("alg").asText().equals("EdDSA") || !header.path("kid").isTextual()) {
+        if (!PublishedKey.ALGORITHMS.contains(header.path("alg").asText()) || !header.path("kid").isTextual()) {
             throw invalid();
         }
         return header.path("kid").textValue();
     }
 
     /** Validates signature, issuer, item and times, and returns the entry. Without a key the signature is not verified. */
-    static Entry entry(String pass, PublicKey key, String item, long now, long skew) {
+    static Entry entry(String pass, PublishedKey key, String item, long now, long skew) {
         if (key != null && !isSigned(pass, key)) {
             throw invalid();
         }
@@ -59,11 +57,15 @@ final class Claims {
         return new Entry(user, audience, id, number, lane, until, key != null);
     }
 
-    private static boolean isSigned(String pass, PublicKey key) {
+    private static boolean isSigned(String pass, PublishedKey key) {
         int end = pass.lastIndexOf('.');
+        // The key fixes the algorithm: trusting the header would allow "none" and HS256 forgeries.
+        if (!json(pass.substring(0, pass.indexOf('.'))).path("alg").asText().equals(key.algorithm())) {
+            return false;
+        }
         try {
-            Signature signature = Signature.getInstance("Ed25519");
-            signature.initVerify(key);
+            Signature signature = Signature.getInstance(key.signature());
+            signature.initVerify(key.key());
             signature.update(pass.substring(0, end).getBytes(StandardCharsets.US_ASCII));
             return signature.verify(bytes(pass.substring(end + 1)));
         } catch (GeneralSecurityException | IllegalArgumentException unusable) {

@@ -1,7 +1,6 @@
 package io.daegi.guard;
 
 import java.lang.System.Logger.Level;
-import java.security.PublicKey;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.Objects;
@@ -104,7 +103,7 @@ public final class Guard {
         if (pass.isEmpty()) {
             throw new RefusedException(Refusal.PASS_MISSING);
         }
-        PublicKey key = key(Claims.kidOf(pass));
+        PublishedKey key = key(Claims.kidOf(pass));
         return Claims.entry(pass, key, item, config.clock.instant().getEpochSecond(), config.clockSkew.toSeconds());
     }
 
@@ -148,9 +147,9 @@ public final class Guard {
     }
 
     /** Returns the key, or null if no keys are available and the guard fails open. */
-    private PublicKey key(String kid) {
+    private PublishedKey key(String kid) {
         try {
-            PublicKey key = keys.find(kid);
+            PublishedKey key = keys.find(kid);
             if (key == null) {
                 throw new RefusedException(Refusal.PASS_INVALID);
             }

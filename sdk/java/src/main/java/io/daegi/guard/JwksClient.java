@@ -2,15 +2,9 @@ package io.daegi.guard;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.lang.System.Logger.Level;
-import java.security.GeneralSecurityException;
-import java.security.KeyFactory;
-import java.security.PublicKey;
-import java.security.spec.X509EncodedKeySpec;
 import java.time.Clock;
 import java.time.Duration;
-import java.util.Base64;
 import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -20,10 +14,8 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 final class JwksClient {
     private static final System.Logger LOG = System.getLogger(JwksClient.class.getName());
-    /** Prefix of the 32 bytes of an Ed25519 key in its X.509 encoding (RFC 8410). */
-    private static final byte[] X509 = HexFormat.of().parseHex("302a300506032b6570032100");
 
-    private record KeySet(Map<String, PublicKey> keys, Long fetchedAt) {}
+    private record KeySet(Map<String, PublishedKey> keys, Long fetchedAt) {}
 
     private final Http http;
     private final String url;
@@ -45,7 +37,7 @@ final class JwksClient {
     }
 
     /** Returns the key with this id, or null if daegi does not publish it. */
-    PublicKey find(String kid) {
+    PublishedKey find(String kid) {
         KeySet before = known;
         if (before.fetchedAt == null) {
             fetchLock.lock();
@@ -76,35 +68,19 @@ final class JwksClient {
         }
     }
 
-    private Map<String, PublicKey> fetch() {
+    private Map<String, PublishedKey> fetch() {
         JsonNode set = http.get(url).path("keys");
         if (!set.isArray()) {
             throw new DaegiUnavailableException(url + " did not return a key set");
         }
-        Map<String, PublicKey> keys = new HashMap<>();
+        Map<String, PublishedKey> keys = new HashMap<>();
         for (JsonNode published : set) {
-            PublicKey key = usable(published);
+            PublishedKey key = PublishedKey.parse(published);
             if (key != null && published.path("kid").isTextual()) {
                 keys.put(published.path("kid").textValue(), key);
             }
         }
         return keys;
-    }
-
-    /** Imports an Ed25519 key. Returns null for keys of other types, which the set may contain. */
-    private static PublicKey usable(JsonNode published) {
-        if (!published.path("kty").asText().equals("OKP") || !published.path("crv").asText().equals("Ed25519")) {
-            return null;
-        }
-        try {
-            byte[] x = Base64.getUrlDecoder().decode(published.path("x").asText());
-            byte[] encoded = new byte[X509.length + x.length];
-            System.arraycopy(X509, 0, encoded, 0, X509.length);
-            System.arraycopy(x, 0, encoded, X509.length, x.length);
-            return KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded));
-        } catch (GeneralSecurityException | IllegalArgumentException unusable) {
-            return null;
-        }
     }
 
     /** Returns whether {@code since} is at least {@code age} away. The absolute difference covers a clock that was set back. */
