@@ -79,7 +79,7 @@ describe("challenges", { skip: !path }, () => {
     const session = await open({ javaScriptEnabled: false });
     const page = await session.open(daegi.page(item));
     await page.getByRole("heading", { name: "This line needs JavaScript" }).waitFor();
-    await page.getByText("ask the organiser for an invitation code").waitFor();
+    assert.match(await page.locator(".still").textContent(), /ask the organiser for an invitation code/);
     assert.equal(await page.getByRole("button").count(), 0, "a form could not join");
     await daegi.policy(item, { lanes: [{ name: "helped", weight: 50, first: false }] });
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
@@ -88,13 +88,12 @@ describe("challenges", { skip: !path }, () => {
       await page.reload();
       return (await page.getByRole("button", { name: "Join" }).count()) === 1;
     });
-    await expectAccessible(page, "a page without scripts at a line with a challenge");
     await page.getByRole("button", { name: "Join" }).click();
     await page.getByRole("heading", { name: "This line needs JavaScript" }).waitFor();
     assert.equal((await daegi.line(item)).waitingCount, 0);
     await page.locator("#still-code").fill(codes[0]);
     await page.getByRole("button", { name: "Join" }).click();
-    await page.getByText("Your place in line").waitFor();
+    await page.locator(".still .number").waitFor();
     await session.end();
   });
 });
