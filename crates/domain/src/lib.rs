@@ -26,6 +26,7 @@
 //! | [`topic`] | Kafka topics |
 //! | [`trace`] | trace and span ids of tickets |
 //! | [`heartbeat`] | heartbeats of processes |
+//! | [`operator`] | operators with a name, a role and a token |
 
 pub mod branding;
 pub mod challenge;
@@ -43,6 +44,7 @@ mod limits;
 pub mod line_rules;
 pub mod liveness;
 pub mod opening;
+pub mod operator;
 pub mod pass;
 pub mod policy;
 pub mod rate;
@@ -77,6 +79,9 @@ pub use liveness::LivenessPage;
 pub use opening::{
     Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
     OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
+};
+pub use operator::{
+    ItemPrefix, OperatorError, OperatorName, OperatorRecord, OperatorRole, OperatorToken,
 };
 pub use pass::{Jwks, PassClaims, PassError, PassKeys};
 pub use policy::{Guard, Mode, OnRejoin, Policy, PolicyError};

@@ -41,7 +41,8 @@ pub use lease::Lease;
 pub use limits::{
     CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
     LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_AUDIT_ENTRIES,
-    MAX_CHANGES_PER_SNAPSHOT, MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS, WAITING_END_RETENTION_MS,
+    MAX_CHANGES_PER_SNAPSHOT, MAX_OPERATORS, MAX_USERS_PER_CALL, RECLAIM_WINDOW_MS,
+    WAITING_END_RETENTION_MS,
 };
 pub use lock::{CurrentLeader, HeldLock, LockBackend, MemoryLock, Renewal};
 pub use memory::{MemoryStore, StoreImage};
@@ -56,8 +57,8 @@ pub use traits::{
 pub use types::{
     Admission, BeaconOutcome, ChangeCursor, EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord,
     ItemUpdateOutcome, JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts,
-    LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
-    ReplayState, Sweep, TicketState,
+    LineSnapshot, LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome,
+    PutOperator, PutOutcome, ReplayState, Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

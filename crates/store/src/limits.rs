@@ -26,6 +26,9 @@ pub(crate) const HELD_MS: Millis = 10_000;
 /// Entries that the audit log keeps.
 pub const MAX_AUDIT_ENTRIES: u32 = 1_000;
 
+/// Operators with tokens of their own.
+pub const MAX_OPERATORS: u32 = 1_000;
+
 /// How long a process counts as running after its last heartbeat: 10 s.
 pub const HEARTBEAT_RETENTION_MS: Millis = 10_000;
 

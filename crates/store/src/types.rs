@@ -7,7 +7,7 @@ mod line;
 mod outbox;
 mod ticket;
 
-pub use admin::{HeartbeatRecord, MemoryUsage};
+pub use admin::{HeartbeatRecord, MemoryUsage, PutOperator};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
 pub use item::{BeaconOutcome, ItemUpdateOutcome, PolicyUpdateOutcome, PutOutcome, ReplayState};

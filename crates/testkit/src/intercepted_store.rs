@@ -11,8 +11,8 @@ use daegi_store::{
     AdminStore, Admission, AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome,
     EntryProof, Epoch, Expiry, HeartbeatRecord, ItemStore, ItemUpdateOutcome, JoinOutcome,
     LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result, Store, Sweep,
-    TicketState, TicketStore,
+    OutboxStore, PolicyUpdateOutcome, PutOperator, PutOutcome, ReplayState, ReplayStore, Result,
+    Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -368,6 +368,18 @@ impl<G: StoreInterceptor> AdminStore for InterceptedStore<G> {
 
     async fn read_audit(&self, limit: u32) -> Result<Vec<String>> {
         intercept!(self.read_audit(limit))
+    }
+
+    async fn put_operator(&self, name: &str, record: &str) -> Result<PutOperator> {
+        intercept!(self.put_operator(name, record))
+    }
+
+    async fn remove_operator(&self, name: &str) -> Result<bool> {
+        intercept!(self.remove_operator(name))
+    }
+
+    async fn operators(&self) -> Result<Vec<String>> {
+        intercept!(self.operators())
     }
 
     async fn put_heartbeat(&self, who: &str, text: &str, now: Millis) -> Result<()> {

@@ -13,6 +13,7 @@ mod invitations;
 mod items;
 mod leader;
 mod lines;
+mod operators;
 mod overview;
 mod overview_cache;
 mod policy;
@@ -58,6 +59,7 @@ pub struct AdminState {
     monitor: Arc<LineMonitor>,
     overview_cache: overview_cache::OverviewCache,
     sign_ins: sign_in::SignIns,
+    operator_cache: auth::OperatorCache,
     tasks: TaskTracker,
 }
 
@@ -87,6 +89,7 @@ impl AdminState {
             monitor,
             overview_cache,
             sign_ins,
+            operator_cache: auth::OperatorCache::default(),
             tasks,
         }
     }
@@ -103,7 +106,7 @@ impl AdminState {
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
-        let authenticate = from_fn_with_state(admin, auth::require_token);
+        let authenticate = from_fn_with_state(admin, auth::authorize);
         let protected = Router::new().fallback_service(calls).layer(authenticate);
         console::router()
             .route("/admin/docs", get(docs))

@@ -3,9 +3,11 @@
 import { render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { Api } from "./api.js";
+import { Caller, useMe } from "./caller.js";
 import { Audit } from "./pages/audit.js";
 import { Line } from "./pages/line.js";
 import { Lines } from "./pages/lines.js";
+import { Operators } from "./pages/operators.js";
 import { SignIn } from "./pages/signin.js";
 import { forget, remember, restore } from "./session.js";
 import { language, t } from "./i18n.js";
@@ -33,28 +35,50 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
   const route = useRoute();
   const watch = { api, denied: () => signOut(true) };
   const line = /^#\/line\/(.+)$/.exec(route)?.[1];
+  const me = useMe(api);
   const here = (is: boolean) => (is ? ({ "aria-current": "page" } as const) : {});
+  if (!me) return null;
+  const page = line ? (
+    <Line key={line} watch={watch} id={decodeURIComponent(line)} />
+  ) : route === "#/audit" ? (
+    <Audit watch={watch} />
+  ) : route === "#/operators" && me.role === "admin" ? (
+    <Operators watch={watch} />
+  ) : (
+    <Lines watch={watch} />
+  );
+  const name = me.name ?? api.operator;
   return (
-    <>
+    <Caller.Provider value={me}>
       <header class="top">
         <a class="brand" href="#/">
           daegi <span>{t("console")}</span>
         </a>
         <nav>
-          <a href="#/" {...here(!line && route !== "#/audit")}>
+          <a href="#/" {...here(!line && route !== "#/audit" && route !== "#/operators")}>
             {t("lines")}
           </a>
           <a href="#/audit" {...here(route === "#/audit")}>
             {t("audit")}
           </a>
+          {me.role === "admin" && (
+            <a href="#/operators" {...here(route === "#/operators")}>
+              {t("operators")}
+            </a>
+          )}
         </nav>
-        {api.operator && <span class="operator">{api.operator}</span>}
+        {name && (
+          <span class="operator">
+            {name}
+            {me.name && ` · ${t(`role ${me.role}`)}`}
+          </span>
+        )}
         <button type="button" onClick={() => signOut(false)}>
           {t("signOut")}
         </button>
       </header>
-      {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : route === "#/audit" ? <Audit watch={watch} /> : <Lines watch={watch} />}
-    </>
+      {page}
+    </Caller.Provider>
   );
 }
 

@@ -16,6 +16,8 @@ pub enum Code {
     InvalidToken,
     /// The admin token is missing or wrong.
     Unauthorized,
+    /// The role or the items of the operator do not permit the call.
+    Forbidden,
     /// The token belongs to another item or another user.
     TokenMismatch,
     /// This user may not join.
@@ -71,10 +73,11 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::Unauthorized,
+        Self::Forbidden,
         Self::TokenMismatch,
         Self::Blocked,
         Self::ChallengeRequired,
@@ -108,6 +111,7 @@ impl Code {
             Self::InvalidRequest => (S::BAD_REQUEST, "INVALID_REQUEST", "Invalid request"),
             Self::InvalidToken => (S::UNAUTHORIZED, "INVALID_TOKEN", "Invalid token"),
             Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
+            Self::Forbidden => (S::FORBIDDEN, "FORBIDDEN", "Not permitted"),
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
             Self::ChallengeRequired => (S::FORBIDDEN, "CHALLENGE_REQUIRED", "Challenge required"),

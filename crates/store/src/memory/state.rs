@@ -26,6 +26,8 @@ pub(super) struct State {
     /// The replay state of each log, and the run of the store in which it was written.
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
+    /// The record of each operator, by name.
+    pub(super) operators: BTreeMap<String, String>,
     pub(super) heartbeats: Heartbeats,
     /// The items of each partition whose settings are not published yet, with their control versions.
     pub(super) changed_controls: Vec<BTreeMap<ItemId, u64>>,
@@ -43,6 +45,7 @@ impl State {
             outboxes: (0..partitions).map(|_| Outbox::default()).collect(),
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
+            operators: BTreeMap::new(),
             heartbeats: Heartbeats::default(),
             changed_controls: vec![BTreeMap::new(); usize::from(partitions)],
             generations: vec![Generation::default(); usize::from(partitions)],

@@ -1,7 +1,7 @@
 //! The errors of admin calls and their HTTP responses.
 
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{ItemId, LaneName, PolicyError};
+use daegi_domain::{ItemId, LaneName, OperatorName, PolicyError};
 use daegi_runtime::{Code, Problem};
 use daegi_store::Error as StoreError;
 
@@ -51,6 +51,12 @@ pub(super) enum AdminError {
     NotSigned(u64),
     #[error("item {0} has no lane {1}: set the lanes of its policy first")]
     LaneNotFound(ItemId, LaneName),
+    #[error("there is an operator {} already", .0.as_str())]
+    OperatorExists(OperatorName),
+    #[error("there is no operator {0}")]
+    OperatorNotFound(String),
+    #[error("there are {0} operators, which is the limit: remove some")]
+    TooManyOperators(u32),
     #[error("no random bytes can be made: {0}; try again")]
     NoRandomness(getrandom::Error),
     #[error(transparent)]
@@ -70,6 +76,7 @@ impl From<AdminError> for Problem {
             AdminError::Store(error) => store_problem(&error),
             AdminError::StoreTimeout => unavailable(&detail),
             AdminError::ItemNotFound(_) => Self::new(Code::ItemNotFound, detail),
+            AdminError::OperatorNotFound(_) => Self::new(Code::NotFound, detail),
             AdminError::ItemExists(_)
             | AdminError::Conflict(_)
             | AdminError::LineNotEmpty(_)
@@ -79,6 +86,8 @@ impl From<AdminError> for Problem {
             | AdminError::NotScheduled(_)
             | AdminError::DrawBegun(_)
             | AdminError::NoBeacon(_)
+            | AdminError::OperatorExists(_)
+            | AdminError::TooManyOperators(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");

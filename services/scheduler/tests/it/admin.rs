@@ -7,6 +7,7 @@ mod harness;
 mod invitations;
 mod items;
 mod openapi;
+mod operators;
 mod overview;
 mod policy;
 mod settings;
