@@ -25,7 +25,7 @@ const becomes = async (what, read, wanted) => eventually(what, async () => (awai
 /** Opens the console and signs in. */
 async function signedIn(session, route = "") {
   const page = await session.open(`${daegi.internal}/admin/`);
-  await page.getByLabel("Admin token").fill(ADMIN);
+  await page.getByLabel("Token").fill(ADMIN);
   await page.getByLabel("Your name").fill("Kim 김");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Sign out" }).waitFor();
@@ -45,18 +45,18 @@ describe("the console", { skip: !path }, () => {
   test("the console needs the token and drops it with the session", async () => {
     const session = await operator();
     const page = await session.open(`${daegi.internal}/admin`);
-    await page.getByLabel("Admin token").fill("guess");
+    await page.getByLabel("Token").fill("guess");
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("alert").filter({ hasText: "not the admin token" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "not valid" }).waitFor();
     await expectAccessible(page, "signing in");
-    await page.getByLabel("Admin token").fill(ADMIN);
+    await page.getByLabel("Token").fill(ADMIN);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "For every line" }).waitFor();
     await page.reload();
     await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByLabel("Admin token").waitFor();
+    await page.getByLabel("Token").waitFor();
     await page.reload();
-    await page.getByLabel("Admin token").waitFor();
+    await page.getByLabel("Token").waitFor();
     await page.goto(`${daegi.internal}/admin/#token=${ADMIN}`);
     await page.reload();
     await page.getByRole("button", { name: "Sign out" }).waitFor();

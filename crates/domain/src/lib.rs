@@ -34,6 +34,7 @@
 //! | [`heartbeat`] | heartbeats of processes |
 //! | [`history`] | the figures of a line minute by minute |
 //! | [`visit`] | what is counted about visits |
+//! | [`operator`] | operators with a name, a role and a token |
 
 pub mod access;
 pub mod branding;
@@ -55,6 +56,7 @@ mod limits;
 pub mod line_rules;
 pub mod liveness;
 pub mod opening;
+pub mod operator;
 pub mod pace;
 pub mod page_text;
 pub mod pass;
@@ -102,6 +104,9 @@ pub use liveness::LivenessPage;
 pub use opening::{
     Beacon, BeaconError, BeaconKind, CohortRange, Draw, DrawBeacon, Drawn, Opening, OpeningChange,
     OpeningError, Order, Phase, Reveal, beacon_of, first_round_from, round_published_at,
+};
+pub use operator::{
+    ItemPrefix, OperatorError, OperatorName, OperatorRecord, OperatorRole, OperatorToken,
 };
 pub use pace::controller::{PaceReason, PaceState};
 pub use pace::{AdaptivePace, PaceError, PacePolicy};

@@ -116,14 +116,14 @@ impl<'a> Run<'a> {
     async fn finish(mut self, limits: &Limits) -> Result<Forecast, Error> {
         let began = Instant::now();
         let last = START + Millis::from(self.sale.max_hours) * 3_600_000;
-        let (mut now, mut rounds) = (START, 0);
+        let (mut now, mut rounds) = (START, 0_u64);
         loop {
             self.step(now).await?;
             if self.is_over().await? || now >= last {
                 break;
             }
             (now, rounds) = (now + Millis::from(self.sale.tick_ms), rounds + 1);
-            if rounds % ROUNDS_PER_CHECK == 0 && began.elapsed() > limits.time {
+            if rounds.is_multiple_of(ROUNDS_PER_CHECK) && began.elapsed() > limits.time {
                 return Err(Error::TooLong(limits.time.as_secs()));
             }
         }
@@ -482,7 +482,7 @@ fn visitors(sale: &Sale, rng: &mut fastrand::Rng) -> Vec<Visitor> {
             buys: rng.u32(..100) < behaviour.buy_percent && stays,
             number: None,
             admitted_at: None,
-            looks: (index % every == 0 && stays).then(Vec::new),
+            looks: (index.is_multiple_of(every) && stays).then(Vec::new),
         }
     };
     times.into_iter().enumerate().map(visitor).collect()

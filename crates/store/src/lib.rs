@@ -41,7 +41,7 @@ pub use lease::Lease;
 pub use limits::{
     CHECKPOINT_INTERVAL_MS, CONTROL_LOG, ENDED_RETENTION_MS, HEARTBEAT_RETENTION_MS,
     LEAVE_WINDOW_MS, LEAVES_PER_CALL, LEAVES_RETENTION_MS, MAX_ACCESS_EVENTS, MAX_ACCESS_RULES,
-    MAX_AGENT_RULES, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_ORIGIN_PODS,
+    MAX_AGENT_RULES, MAX_AUDIT_ENTRIES, MAX_CHANGES_PER_SNAPSHOT, MAX_OPERATORS, MAX_ORIGIN_PODS,
     MAX_SCORED_TICKETS, MAX_USERS_PER_CALL, ORIGIN_RETENTION_MS, RECLAIM_WINDOW_MS,
     SIGNAL_RETENTION_MS, WAITING_END_RETENTION_MS,
 };
@@ -60,8 +60,8 @@ pub use types::{
     AccessChange, AccessLog, AccessOutcome, AccessRules, Admission, BeaconOutcome, ChangeCursor,
     EndOutcome, EntryProof, Epoch, Expiry, HeartbeatRecord, HourAppend, ItemUpdateOutcome,
     JoinOutcome, JoinRefusal, LaneCounts, LaneJoin, LeaveLimit, LineCounts, LineSnapshot,
-    LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOutcome, ReplayState,
-    Sweep, TicketState,
+    LineTotals, LiveState, MemoryUsage, OutboxBatch, PolicyUpdateOutcome, PutOperator, PutOutcome,
+    ReplayState, Sweep, TicketState,
 };
 
 /// Returns the partition of an item (FNV-1a: the same in all versions, machines and languages).

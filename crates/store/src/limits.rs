@@ -41,6 +41,9 @@ pub const MAX_SCORED_TICKETS: u32 = 50_000;
 /// How long the signals of an item are kept after the last one: 24 h, the age of a ticket.
 pub const SIGNAL_RETENTION_MS: Millis = 24 * 3_600_000;
 
+/// Operators with tokens of their own.
+pub const MAX_OPERATORS: u32 = 1_000;
+
 /// How long a process counts as running after its last heartbeat: 10 s.
 pub const HEARTBEAT_RETENTION_MS: Millis = 10_000;
 

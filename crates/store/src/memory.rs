@@ -45,8 +45,8 @@ use self::rules::reclaim::StoreIdentity;
 use self::state::State;
 pub use self::state::StoreImage;
 use crate::types::{
-    HeartbeatRecord, ItemUpdateOutcome, LeaveLimit, OutboxBatch, PolicyUpdateOutcome, PutOutcome,
-    ReplayState,
+    HeartbeatRecord, ItemUpdateOutcome, LeaveLimit, OutboxBatch, PolicyUpdateOutcome, PutOperator,
+    PutOutcome, ReplayState,
 };
 use crate::{
     AdminStore, CONTROL_LOG, ItemStore, LockBackend, MemoryLock, OutboxStore, ReplayStore, Result,
@@ -336,6 +336,26 @@ impl AdminStore for MemoryStore {
 
     async fn read_audit(&self, limit: u32) -> Result<Vec<String>> {
         Ok(self.state().audit_log.read(limit))
+    }
+
+    async fn put_operator(&self, name: &str, record: &str) -> Result<PutOperator> {
+        let operators = &mut self.state().operators;
+        if operators.contains_key(name) {
+            return Ok(PutOperator::NameTaken);
+        }
+        if operators.len() >= crate::MAX_OPERATORS as usize {
+            return Ok(PutOperator::LimitReached);
+        }
+        operators.insert(name.to_owned(), record.to_owned());
+        Ok(PutOperator::Stored)
+    }
+
+    async fn remove_operator(&self, name: &str) -> Result<bool> {
+        Ok(self.state().operators.remove(name).is_some())
+    }
+
+    async fn operators(&self) -> Result<Vec<String>> {
+        Ok(self.state().operators.values().cloned().collect())
     }
 
     async fn put_heartbeat(&self, process: &str, payload: &str, now: Millis) -> Result<()> {

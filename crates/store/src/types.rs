@@ -10,7 +10,7 @@ mod outbox;
 mod ticket;
 
 pub use access::{AccessChange, AccessLog, AccessOutcome, AccessRules};
-pub use admin::{HeartbeatRecord, MemoryUsage};
+pub use admin::{HeartbeatRecord, MemoryUsage, PutOperator};
 pub use admission::{Admission, Epoch, Expiry, Sweep};
 pub use daegi_domain::JoinRefusal;
 pub use history::HourAppend;

@@ -15,8 +15,8 @@ use daegi_store::{
     AdmissionStore, BeaconOutcome, ChangeCursor, ControlStore, EndOutcome, EntryProof, Epoch,
     Expiry, HeartbeatRecord, HistoryStore, HourAppend, ItemStore, ItemUpdateOutcome, JoinOutcome,
     LaneJoin, LineCounts, LineSnapshot, LockBackend, MemoryStore, OpeningStore, OutboxBatch,
-    OutboxStore, PaceStore, PolicyUpdateOutcome, PutOutcome, ReplayState, ReplayStore, Result,
-    SignalStore, Store, Sweep, TicketState, TicketStore,
+    OutboxStore, PaceStore, PolicyUpdateOutcome, PutOperator, PutOutcome, ReplayState, ReplayStore,
+    Result, SignalStore, Store, Sweep, TicketState, TicketStore,
 };
 
 /// Observes store calls, by their names in [`Store`].
@@ -400,6 +400,18 @@ impl<G: StoreInterceptor> AdminStore for InterceptedStore<G> {
 
     async fn read_audit(&self, limit: u32) -> Result<Vec<String>> {
         intercept!(self.read_audit(limit))
+    }
+
+    async fn put_operator(&self, name: &str, record: &str) -> Result<PutOperator> {
+        intercept!(self.put_operator(name, record))
+    }
+
+    async fn remove_operator(&self, name: &str) -> Result<bool> {
+        intercept!(self.remove_operator(name))
+    }
+
+    async fn operators(&self) -> Result<Vec<String>> {
+        intercept!(self.operators())
     }
 
     async fn put_heartbeat(&self, who: &str, text: &str, now: Millis) -> Result<()> {

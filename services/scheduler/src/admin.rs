@@ -16,6 +16,7 @@ mod items;
 mod leader;
 mod lines;
 mod minutes;
+mod operators;
 mod overview;
 mod overview_cache;
 mod pace;
@@ -69,6 +70,7 @@ pub struct AdminState {
     sign_ins: sign_in::SignIns,
     /// Held while a simulation runs.
     simulations: Arc<tokio::sync::Mutex<()>>,
+    operator_cache: auth::OperatorCache,
     tasks: TaskTracker,
 }
 
@@ -99,6 +101,7 @@ impl AdminState {
             overview_cache,
             sign_ins,
             simulations: Arc::default(),
+            operator_cache: auth::OperatorCache::default(),
             tasks,
         }
     }
@@ -115,7 +118,7 @@ impl AdminState {
             .fallback(unknown_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(admin.clone());
-        let authenticate = from_fn_with_state(admin, auth::require_token);
+        let authenticate = from_fn_with_state(admin, auth::authorize);
         let protected = Router::new().fallback_service(calls).layer(authenticate);
         console::router()
             .route("/admin/docs", get(docs))

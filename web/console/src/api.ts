@@ -299,7 +299,7 @@ export class Api {
     return this.#call("GET", path, undefined, signal);
   }
 
-  async send<T = unknown>(method: "POST" | "PUT" | "PATCH", path: string, body?: unknown, timeoutMs?: number): Promise<T> {
+  async send<T = unknown>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown, timeoutMs?: number): Promise<T> {
     return this.#call(method, path, body, undefined, timeoutMs);
   }
 

@@ -4,9 +4,11 @@ import { type JSX, render } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { Access } from "./pages/access.js";
+import { Caller, useMe } from "./caller.js";
 import { Audit } from "./pages/audit.js";
 import { Line } from "./pages/line.js";
 import { Lines } from "./pages/lines.js";
+import { Operators } from "./pages/operators.js";
 import { SignIn } from "./pages/signin.js";
 import { WhatIf } from "./pages/what-if.js";
 import { forget, remember, restore } from "./session.js";
@@ -19,6 +21,9 @@ const PAGES: Record<string, [Key, (props: PageProps) => JSX.Element]> = {
   "#/access": ["access", Access],
   "#/audit": ["audit", Audit],
 };
+
+/** The pages of admins. */
+const ADMIN_PAGES: typeof PAGES = { "#/operators": ["operators", Operators] };
 
 function App() {
   const [api, setApi] = useState<Api | null>(restore);
@@ -43,31 +48,40 @@ function SignedIn({ api, signOut }: { api: Api; signOut: (denied: boolean) => vo
   const route = useRoute();
   const watch = { api, denied: () => signOut(true) };
   const line = /^#\/line\/(.+)$/.exec(route)?.[1];
-  const Page = PAGES[route]?.[1] ?? Lines;
+  const me = useMe(api);
   const here = (is: boolean) => (is ? ({ "aria-current": "page" } as const) : {});
+  if (!me) return null;
+  const pages = me.role === "admin" ? { ...PAGES, ...ADMIN_PAGES } : PAGES;
+  const Page = pages[route]?.[1] ?? Lines;
+  const name = me.name ?? api.operator;
   return (
-    <>
+    <Caller.Provider value={me}>
       <header class="top">
         <a class="brand" href="#/">
           daegi <span>{t("console")}</span>
         </a>
         <nav>
-          <a href="#/" {...here(!line && !(route in PAGES))}>
+          <a href="#/" {...here(!line && !(route in pages))}>
             {t("lines")}
           </a>
-          {Object.entries(PAGES).map(([path, [label]]) => (
+          {Object.entries(pages).map(([path, [label]]) => (
             <a key={path} href={path} {...here(route === path)}>
               {t(label)}
             </a>
           ))}
         </nav>
-        {api.operator && <span class="operator">{api.operator}</span>}
+        {name && (
+          <span class="operator">
+            {name}
+            {me.name && ` · ${t(`role ${me.role}`)}`}
+          </span>
+        )}
         <button type="button" onClick={() => signOut(false)}>
           {t("signOut")}
         </button>
       </header>
       {line ? <Line key={line} watch={watch} id={decodeURIComponent(line)} /> : <Page watch={watch} />}
-    </>
+    </Caller.Provider>
   );
 }
 

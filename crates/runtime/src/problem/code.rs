@@ -18,6 +18,8 @@ pub enum Code {
     InvalidIdentity,
     /// The admin token is missing or wrong.
     Unauthorized,
+    /// The role or the items of the operator do not permit the call.
+    Forbidden,
     /// The token belongs to another item or another user.
     TokenMismatch,
     /// This user may not join.
@@ -73,11 +75,12 @@ type Facts = (StatusCode, &'static str, &'static str);
 
 impl Code {
     /// All codes, for documentation.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::InvalidRequest,
         Self::InvalidToken,
         Self::InvalidIdentity,
         Self::Unauthorized,
+        Self::Forbidden,
         Self::TokenMismatch,
         Self::Blocked,
         Self::ChallengeRequired,
@@ -112,6 +115,7 @@ impl Code {
             Self::InvalidToken => (S::UNAUTHORIZED, "INVALID_TOKEN", "Invalid token"),
             Self::InvalidIdentity => (S::UNAUTHORIZED, "INVALID_IDENTITY", "Invalid identity"),
             Self::Unauthorized => (S::UNAUTHORIZED, "UNAUTHORIZED", "Admin token required"),
+            Self::Forbidden => (S::FORBIDDEN, "FORBIDDEN", "Not permitted"),
             Self::TokenMismatch => (S::FORBIDDEN, "TOKEN_MISMATCH", "Token of another item or person"),
             Self::Blocked => (S::FORBIDDEN, "BLOCKED", "Blocked"),
             Self::ChallengeRequired => (S::FORBIDDEN, "CHALLENGE_REQUIRED", "Challenge required"),

@@ -30,6 +30,8 @@ pub(super) struct State {
     /// The replay state of each log, and the run of the store in which it was written.
     pub(super) replays: BTreeMap<String, (u64, ReplayState)>,
     pub(super) audit_log: AuditLog,
+    /// The record of each operator, by name.
+    pub(super) operators: BTreeMap<String, String>,
     pub(super) heartbeats: Heartbeats,
     pub(super) access: AccessState,
     pub(super) signals: BTreeMap<ItemId, ItemSignals>,
@@ -62,6 +64,7 @@ impl State {
             outboxes: (0..partitions).map(|_| Outbox::default()).collect(),
             replays: BTreeMap::new(),
             audit_log: AuditLog::default(),
+            operators: BTreeMap::new(),
             heartbeats: Heartbeats::default(),
             access: AccessState::default(),
             signals: BTreeMap::new(),

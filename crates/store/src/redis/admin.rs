@@ -1,11 +1,13 @@
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use daegi_domain::{Millis, Settings};
 use futures_util::future::try_join_all;
 
 use super::scripts::scripts;
 use super::{RedisStore, keys, memory_usage, reply};
-use crate::limits::{HEARTBEAT_RETENTION_MS, MAX_AUDIT_ENTRIES};
-use crate::types::{HeartbeatRecord, MemoryUsage};
+use crate::limits::{HEARTBEAT_RETENTION_MS, MAX_AUDIT_ENTRIES, MAX_OPERATORS};
+use crate::types::{HeartbeatRecord, MemoryUsage, PutOperator};
 use crate::{AdminStore, Error, Result};
 
 /// How long the published count of waiting tickets is kept: 120 s, twice the longest tick (60 s).
@@ -53,6 +55,27 @@ impl AdminStore for RedisStore {
             return Ok(Vec::new());
         }
         self.command(::redis::cmd("LRANGE").arg(keys::audit_log()).arg(0).arg(last)).await
+    }
+
+    async fn put_operator(&self, name: &str, record: &str) -> Result<PutOperator> {
+        let mut script = scripts().put_operator.invocation();
+        script.key(keys::operators()).arg(name).arg(record).arg(MAX_OPERATORS);
+        match self.run::<i64>(script).await? {
+            0 => Ok(PutOperator::Stored),
+            1 => Ok(PutOperator::NameTaken),
+            2 => Ok(PutOperator::LimitReached),
+            other => Err(Error::corrupt(format!("put_operator replied {other}"))),
+        }
+    }
+
+    async fn remove_operator(&self, name: &str) -> Result<bool> {
+        self.command(::redis::cmd("HDEL").arg(keys::operators()).arg(name)).await
+    }
+
+    async fn operators(&self) -> Result<Vec<String>> {
+        let records: BTreeMap<String, String> =
+            self.command(::redis::cmd("HGETALL").arg(keys::operators())).await?;
+        Ok(records.into_values().collect())
     }
 
     async fn put_heartbeat(&self, process: &str, payload: &str, now: Millis) -> Result<()> {

@@ -233,6 +233,11 @@ pub(super) fn audit_log() -> &'static str {
     "daegi:{p00}:journal"
 }
 
+/// HASH name → record: operators with tokens of their own.
+pub(super) fn operators() -> &'static str {
+    "daegi:{p00}:operators"
+}
+
 /// HASH process → time and payload: the last heartbeat of each process.
 pub(super) fn heartbeats() -> &'static str {
     "daegi:{p00}:notices"

@@ -180,6 +180,7 @@ registry! {
     publish_leader [] (LEADER) (epoch: int, name, since);
     // Administration.
     append_audit [] (AUDIT_LOG) (entry, max_entries: int);
+    put_operator [] (OPERATORS) (name, record, max_operators: int);
     put_heartbeat [] (HEARTBEATS) (process, payload, now, oldest: int);
     // Block and allow lists.
     change_access [] (ACCESS_RULES, ACCESS_SETTINGS, ACCESS_CHANGES)

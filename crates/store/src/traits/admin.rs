@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use daegi_domain::{Millis, Settings};
 
 use crate::Result;
-use crate::types::{HeartbeatRecord, MemoryUsage};
+use crate::types::{HeartbeatRecord, MemoryUsage, PutOperator};
 
 /// Settings, the audit log, heartbeats and the state of the servers.
 #[async_trait]
@@ -38,6 +38,15 @@ pub trait AdminStore: Debug + Send + Sync + 'static {
 
     /// Returns the audit log, newest entry first.
     async fn read_audit(&self, limit: u32) -> Result<Vec<String>>;
+
+    /// Stores an operator under a name that no other has. At most [`crate::MAX_OPERATORS`] are stored.
+    async fn put_operator(&self, name: &str, record: &str) -> Result<PutOperator>;
+
+    /// Removes an operator; returns whether there was one of this name.
+    async fn remove_operator(&self, name: &str) -> Result<bool>;
+
+    /// Returns the records of all operators, sorted by name.
+    async fn operators(&self) -> Result<Vec<String>>;
 
     /// Replaces the heartbeat of a process, and removes heartbeats older than
     /// [`crate::HEARTBEAT_RETENTION_MS`].

@@ -19,6 +19,17 @@ impl MemoryUsage {
     }
 }
 
+/// What became of an operator that was to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutOperator {
+    /// It is stored.
+    Stored,
+    /// Another operator has this name.
+    NameTaken,
+    /// As many operators as allowed are stored.
+    LimitReached,
+}
+
 /// The last heartbeat of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeartbeatRecord {

@@ -1,7 +1,10 @@
 //! The audit log, heartbeats and counts, on both stores.
 
 use daegi_domain::{EndReason, Lane, Number, Policy};
-use daegi_store::{HEARTBEAT_RETENTION_MS, HeartbeatRecord, LineTotals, MAX_AUDIT_ENTRIES};
+use daegi_store::{
+    HEARTBEAT_RETENTION_MS, HeartbeatRecord, LineTotals, MAX_AUDIT_ENTRIES, MAX_OPERATORS,
+    PutOperator,
+};
 
 use crate::support::{SETTINGS, START, both, change, item, ticket_of, users};
 
@@ -17,6 +20,27 @@ async fn the_audit_log_returns_the_latest_changes_first_and_deletes_the_oldest()
         assert_eq!(latest, ["change 1004", "change 1003"], "{name}");
         let all = store.read_audit(u32::MAX).await.unwrap();
         assert_eq!((all.len(), all.last().unwrap().as_str()), (1000, "change 5"), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn operators_are_stored_once_removed_and_bounded() {
+    let (stores, _server) = both().await;
+    for (name, store) in stores {
+        assert_eq!(store.operators().await.unwrap(), Vec::<String>::new(), "{name}");
+        assert_eq!(store.put_operator("kim", "first").await.unwrap(), PutOperator::Stored);
+        assert_eq!(store.put_operator("kim", "second").await.unwrap(), PutOperator::NameTaken);
+        assert_eq!(store.put_operator("ann", "other").await.unwrap(), PutOperator::Stored);
+        assert_eq!(store.operators().await.unwrap(), ["other", "first"], "{name}: by name");
+        assert!(store.remove_operator("kim").await.unwrap(), "{name}");
+        assert!(!store.remove_operator("kim").await.unwrap(), "{name}");
+        for nth in 1..MAX_OPERATORS {
+            let stored = store.put_operator(&format!("operator-{nth}"), "").await.unwrap();
+            assert_eq!(stored, PutOperator::Stored, "{name}");
+        }
+        let refused = store.put_operator("kim", "first").await.unwrap();
+        assert_eq!(refused, PutOperator::LimitReached, "{name}");
+        assert_eq!(store.operators().await.unwrap().len(), MAX_OPERATORS as usize, "{name}");
     }
 }
 

@@ -180,7 +180,7 @@ pub(super) async fn add(
     JsonBody(AddRules { rules }): JsonBody<AddRules>,
 ) -> AdminResult<Json<ChangedRules>> {
     check_count("rules", rules.len())?;
-    let (now, author) = (admin.clock.now_ms(), operator.name());
+    let (now, author) = (admin.clock.now_ms(), operator.name().map(str::to_owned));
     let rule = |new: NewAccessRule| new.rule(author.clone(), RuleOrigin::Api, now);
     let rules: Vec<_> = rules.into_iter().map(rule).collect::<Result<_, _>>()?;
     if rules.iter().any(|rule| !rule.is_in_force(now)) {
@@ -218,7 +218,7 @@ pub(super) async fn remove(
     rules.retain(|rule| ids.contains(&rule.id()));
     let remove = rules.iter().map(|rule| {
         let kind = AccessEventKind::RuleRemoved;
-        (rule.id(), AccessEvent::of_change(kind, rule, operator.name(), now))
+        (rule.id(), AccessEvent::of_change(kind, rule, operator.name().map(str::to_owned), now))
     });
     let change = AccessChange { remove: remove.collect(), ..AccessChange::default() };
     let changed = apply(&admin, &change, ids).await?;

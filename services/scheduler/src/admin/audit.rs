@@ -4,9 +4,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
+use axum::{Extension, Json};
 use daegi_domain::{Item, ItemId, Millis, rfc3339};
 use daegi_runtime::http::QueryParams;
 use percent_encoding::percent_decode;
@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::auth::Identity;
 use super::{AdminResult, AdminState, COMPONENT, store_call};
 
 /// The header with the operator's name, percent-encoded where it is not ASCII.
@@ -28,9 +29,13 @@ const MAX_TEXT: usize = 200;
 /// Entries per page unless `limit` is given.
 pub(super) const DEFAULT_LIMIT: u32 = 100;
 
-/// The name that an operator gives. It is not verified, because all operators share one token.
+/// The name of the operator who makes a change.
 #[derive(Debug)]
-pub(super) struct Operator(Option<String>);
+pub(super) struct Operator {
+    name: Option<String>,
+    /// Whether the name was proven by a token of its own. The name beside the admin token is what `X-Operator` says.
+    is_verified: bool,
+}
 
 /// One change.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +46,9 @@ struct Entry {
     #[schemars(extend("format" = "date-time"))]
     at: String,
     operator: Option<String>,
+    /// Whether the operator proved the name with a token.
+    #[serde(default)]
+    operator_verified: bool,
     /// The replica that handled the call.
     replica: String,
     action: String,
@@ -62,6 +70,7 @@ pub(super) struct AuditQuery {
 #[schemars(example = json!({ "entries": [{
     "at": "2026-11-20T19:00:00.000Z",
     "operator": "kim",
+    "operatorVerified": true,
     "replica": "scheduler-1",
     "action": "set policy",
     "itemId": "concert",
@@ -75,12 +84,17 @@ pub(super) struct AuditPage {
 /// Lists changes, newest first; of one item if `itemId` is given.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
+    Extension(identity): Extension<Identity>,
     QueryParams(query): QueryParams<AuditQuery>,
 ) -> AdminResult<Json<AuditPage>> {
     let entries = store_call(admin.store.read_audit(daegi_store::MAX_AUDIT_ENTRIES)).await?;
     let entries = entries.iter().filter_map(|text| serde_json::from_str::<Entry>(text).ok());
     let entries = entries
         .filter(|entry| query.item_id.is_none() || entry.item_id == query.item_id)
+        .filter(|entry| {
+            identity.items().is_none()
+                || entry.item_id.as_ref().is_some_and(|id| identity.covers(id))
+        })
         .take(query.limit.unwrap_or(DEFAULT_LIMIT) as usize);
     Ok(Json(AuditPage { entries: entries.collect() }))
 }
@@ -95,6 +109,7 @@ pub(crate) fn audit_text(
     let entry = Entry {
         at: rfc3339(now),
         operator: None,
+        operator_verified: false,
         replica: replica.to_owned(),
         action: action.to_owned(),
         item_id: None,
@@ -104,31 +119,25 @@ pub(crate) fn audit_text(
     serde_json::to_string(&entry).unwrap_or_default()
 }
 
-impl Operator {
-    /// Returns the name, if the operator gave one.
-    pub(super) fn name(&self) -> Option<String> {
-        self.0.clone()
-    }
-}
-
 impl AdminState {
     /// Records a change. The change itself is done, so the call succeeds even if the audit log
     /// cannot be written; the log of this replica has the change in any case.
     pub(super) async fn record_audit(
         &self,
-        Operator(operator): Operator,
+        operator: Operator,
         action: &str,
         item: Option<&ItemId>,
         change: (Value, Value),
     ) {
         self.overview_cache.invalidate();
         let (from, to) = diff(change.0, change.1);
-        let name = operator.as_deref().unwrap_or_default();
+        let name = operator.name().unwrap_or_default();
         let id = item.map_or("", ItemId::as_str);
         tracing::info!(admin.call = action, operator = name, item.id = id, %from, %to, "admin change");
         let entry = Entry {
             at: rfc3339(self.clock.now_ms()),
-            operator,
+            operator_verified: operator.is_verified,
+            operator: operator.name,
             replica: self.leadership.replica().to_owned(),
             action: action.to_owned(),
             item_id: item.cloned(),
@@ -186,17 +195,28 @@ fn truncated(value: Value) -> Value {
     }
 }
 
+impl Operator {
+    /// Returns the name; `None` beside the admin token without `X-Operator`.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Operator {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let proven = parts.extensions.get::<Identity>().and_then(|identity| identity.name.as_ref());
+        if let Some(name) = proven {
+            return Ok(Self { name: Some(name.as_str().to_owned()), is_verified: true });
+        }
         let header = parts.headers.get(OPERATOR).map(axum::http::HeaderValue::as_bytes);
         let name = header.map(|header| percent_decode(header).decode_utf8_lossy());
         let name = name.map(|name| {
             let plain = name.chars().filter(|letter| !letter.is_control());
             plain.take(MAX_NAME).collect::<String>().trim().to_owned()
         });
-        Ok(Self(name.filter(|name| !name.is_empty())))
+        Ok(Self { name: name.filter(|name| !name.is_empty()), is_verified: false })
     }
 }
 

@@ -3,14 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use daegi_domain::ItemId;
 use daegi_store::LineCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use super::auth::Identity;
 use super::requests::{QueryPairs, query_values};
 use super::{AdminError, AdminResult, AdminState, store_call};
 
@@ -42,15 +43,17 @@ struct TokenCount {
 /// items are listed. Returning tickets count as waiting.
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
+    Extension(identity): Extension<Identity>,
     query: QueryPairs,
 ) -> AdminResult<Json<TokenCounts>> {
     let requested = requested_ids(query)?;
-    let ids = if requested.is_empty() {
+    let mut ids = if requested.is_empty() {
         let items = store_call(admin.store.items()).await?;
         items.into_iter().map(|item| item.id).collect()
     } else {
         requested.clone()
     };
+    ids.retain(|id| identity.covers(id));
     let counts = store_call(admin.store.counts(&ids)).await?;
     let mut counts: HashMap<_, _> =
         counts.into_iter().map(|line| (line.item.clone(), line)).collect();

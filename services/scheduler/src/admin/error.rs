@@ -1,7 +1,7 @@
 //! The errors of admin calls and their HTTP responses.
 
 use axum::response::{IntoResponse, Response};
-use daegi_domain::{ItemId, LaneName, PolicyError};
+use daegi_domain::{ItemId, LaneName, OperatorName, PolicyError};
 use daegi_runtime::{Code, Problem};
 use daegi_store::Error as StoreError;
 
@@ -53,6 +53,12 @@ pub(super) enum AdminError {
     LaneNotFound(ItemId, LaneName),
     #[error("the block list has at most {1} rules{sep}{0}: remove some first", sep = if .0.is_empty() { "" } else { " " })]
     AccessListFull(&'static str, u32),
+    #[error("there is an operator {} already", .0.as_str())]
+    OperatorExists(OperatorName),
+    #[error("there is no operator {0}")]
+    OperatorNotFound(String),
+    #[error("there are {0} operators, which is the limit: remove some")]
+    TooManyOperators(u32),
     #[error("no random bytes can be made: {0}; try again")]
     NoRandomness(getrandom::Error),
     #[error(transparent)]
@@ -76,6 +82,7 @@ impl From<AdminError> for Problem {
             AdminError::Store(error) => store_problem(&error),
             AdminError::StoreTimeout => unavailable(&detail),
             AdminError::ItemNotFound(_) => Self::new(Code::ItemNotFound, detail),
+            AdminError::OperatorNotFound(_) => Self::new(Code::NotFound, detail),
             AdminError::ItemExists(_)
             | AdminError::Conflict(_)
             | AdminError::LineNotEmpty(_)
@@ -87,6 +94,8 @@ impl From<AdminError> for Problem {
             | AdminError::NoBeacon(_)
             | AdminError::AccessListFull(..)
             | AdminError::SimulationRuns
+            | AdminError::OperatorExists(_)
+            | AdminError::TooManyOperators(_)
             | AdminError::LaneNotFound(..) => Self::new(Code::Conflict, detail),
             AdminError::NoRandomness(_) => {
                 tracing::error!(component = COMPONENT, error = detail, "random generator failed");

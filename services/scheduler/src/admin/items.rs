@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use daegi_domain::{Item, ItemChange, ItemId, Millis, Opening, Policy};
 use daegi_runtime::http::{JsonBody, PathParams};
 use daegi_store::PutOutcome;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::audit::{Operator, audited_fields};
+use super::auth::Identity;
 use super::requests::{CreateItem, ReplaceItem, UpdateItem};
 use super::view::{self, ItemView};
 use super::{AdminError, AdminResult, AdminState, policy, store_call};
@@ -29,9 +30,13 @@ const NEVER_MS: Millis = 253_402_300_799_000;
 type Context = State<Arc<AdminState>>;
 type Id = PathParams<ItemId>;
 
-pub(super) async fn list(State(admin): Context) -> AdminResult<Json<Items>> {
+pub(super) async fn list(
+    State(admin): Context,
+    Extension(identity): Extension<Identity>,
+) -> AdminResult<Json<Items>> {
     let settings = store_call(admin.store.settings()).await?;
-    let items = store_call(admin.store.items()).await?;
+    let mut items = store_call(admin.store.items()).await?;
+    items.retain(|item| identity.covers(&item.id));
     let ids: Vec<_> = items.iter().map(|item| item.id.clone()).collect();
     // Both are sorted by id; an item that was removed between the two reads has no counts.
     let mut counts = store_call(admin.store.counts(&ids)).await?.into_iter().peekable();

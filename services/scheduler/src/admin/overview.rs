@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use daegi_domain::{LineState, rfc3339};
 use daegi_runtime::http::QueryParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::auth::Identity;
 use super::overview_cache::{LineView, StoreMemory, Totals};
 use super::processes::{Processes, events_example};
 use super::{AdminResult, AdminState};
@@ -69,11 +70,17 @@ pub(super) struct Overview {
 
 pub(super) async fn show(
     State(admin): State<Arc<AdminState>>,
+    Extension(identity): Extension<Identity>,
     QueryParams(query): QueryParams<OverviewQuery>,
 ) -> AdminResult<Json<Overview>> {
     let snapshot = admin.overview().await?;
-    let mut lines: Vec<&LineView> =
-        snapshot.lines.iter().filter(|line| query.matches(line)).collect();
+    let covered = || snapshot.lines.iter().filter(|line| identity.covers(&line.item_id));
+    let (mut processes, mut totals) = (snapshot.processes.clone(), snapshot.totals.clone());
+    if identity.items().is_some() {
+        processes.events.retain(|event| identity.covers(&event.item_id));
+        totals = Totals::new(covered());
+    }
+    let mut lines: Vec<&LineView> = covered().filter(|line| query.matches(line)).collect();
     lines.sort_by(|one, other| query.sort.order(one, other));
     let matching = lines.len();
     let limit = query.limit.unwrap_or(LIMITS.0).min(LIMITS.1);
@@ -85,8 +92,8 @@ pub(super) async fn show(
         tick_ms: snapshot.settings.tick_ms,
         outbox_pending: snapshot.outbox_pending,
         store_memory: snapshot.store_memory,
-        processes: snapshot.processes.clone(),
-        totals: snapshot.totals.clone(),
+        processes,
+        totals,
         matching,
         lines: lines.cloned().collect(),
     }))

@@ -244,9 +244,10 @@ pub(super) fn eta(state: LineState, waiting: u64, speed: Option<f64>) -> Option<
 }
 
 impl Totals {
-    fn new(lines: &[LineView]) -> Self {
-        let mut totals = Self { lines: lines.len(), ..Self::default() };
+    pub(super) fn new<'a>(lines: impl IntoIterator<Item = &'a LineView>) -> Self {
+        let mut totals = Self::default();
         for line in lines {
+            totals.lines += 1;
             *match line.line_state {
                 LineState::Open => &mut totals.open,
                 LineState::Paused => &mut totals.paused,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use daegi_domain::{ItemId, LineState, Policy, UserId};
+use daegi_domain::{ItemId, LineState, OperatorName, Policy, UserId};
 use daegi_runtime::Code;
 use daegi_runtime::openapi::{Document, Group, Operation, Parameter, ResponseSpec, schema_of};
 use daegi_simulation::{Forecast, Sale};
@@ -22,6 +22,7 @@ use super::items::Items;
 use super::leader::LeaderView;
 use super::lines::{LineDetail, LineHistory};
 use super::minutes::LineMinutes;
+use super::operators::{CreatedOperator, Me, NewOperator, Operators};
 use super::overview::{self, Overview, Sort};
 use super::period::Format;
 use super::recovery::Declared;
@@ -31,7 +32,7 @@ use super::view::ItemView;
 use super::visitors::Visitors;
 use super::{
     AdminState, access, audit, beacon, counts, forecast, invitations, items, leader, lines,
-    minutes, policy, recovery, settings, simulate, visitors,
+    minutes, operators, policy, recovery, settings, simulate, visitors,
 };
 
 type AdminOperation = Operation<Arc<AdminState>>;
@@ -49,6 +50,13 @@ const OPERATOR: Parameter = Parameter {
     required: false,
     description: "The name of the operator, for the audit log; percent-encoded where it is not ASCII. It is cut after 64 characters.",
     schema: schema_of::<String>,
+};
+const OPERATOR_NAME: Parameter = Parameter {
+    name: "name",
+    location: "path",
+    required: true,
+    description: "The name of an operator.",
+    schema: schema_of::<OperatorName>,
 };
 const QUOTA: Parameter = Parameter {
     name: "tokenCountToMove",
@@ -161,7 +169,7 @@ const EXPORTED_USER: Parameter = Parameter {
 pub(super) const BASE: &str = "/internal/admin/v1";
 
 /// Every operation, in the order of the docs page.
-pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
+pub(super) fn groups() -> [Group<Arc<AdminState>>; 6] {
     [
         Group {
             tag: "settings",
@@ -215,6 +223,11 @@ pub(super) fn groups() -> [Group<Arc<AdminState>>; 5] {
             description: "All lines and processes.",
             operations: vec![overview(), leader(), audit(), run_simulation(), declare_loss()],
         },
+        Group {
+            tag: "operators",
+            description: "Who may call this API, and with which role.",
+            operations: vec![me(), list_operators(), create_operator(), remove_operator()],
+        },
     ]
 }
 
@@ -224,12 +237,12 @@ pub(super) fn document() -> Value {
         info: json!({
             "title": "daegi, for operators",
             "version": "1",
-            "description": "Served by every scheduler, leader or not. Changes are in force for all replicas. Every call needs the admin token as `Authorization: Bearer`.",
+            "description": "Served by every scheduler, leader or not. Changes are in force for all replicas. Every call needs the admin token or the token of an operator as `Authorization: Bearer`. Reads need the role viewer, changes the role operator, and calls that say so the role admin.",
         }),
         base: BASE,
         security: json!([{ "adminToken": [] }]),
         security_schemes: json!({ "adminToken": { "type": "http", "scheme": "bearer" } }),
-        problems: vec![Code::Unauthorized, Code::Unavailable],
+        problems: vec![Code::Unauthorized, Code::Forbidden, Code::Unavailable],
         has_default_problem: true,
         ..Document::default()
     };
@@ -243,7 +256,7 @@ fn quota() -> AdminOperation {
 }
 
 fn set_quota() -> AdminOperation {
-    let id = ("setQuota", "Sets the quota; 0 pauses all lines.");
+    let id = ("setQuota", "Sets the quota; 0 pauses all lines. Needs the role admin.");
     change(("put", "/waiting-queue/token-count-to-move"), id, settings::set_quota)
         .with_description("In the body, in the query, or in both if they agree.")
         .with_parameters([QUOTA])
@@ -258,7 +271,7 @@ fn tick() -> AdminOperation {
 }
 
 fn set_tick() -> AdminOperation {
-    let id = ("setTick", "Sets the length of a tick.");
+    let id = ("setTick", "Sets the length of a tick. Needs the role admin.");
     change(("put", "/waiting-queue/tick-ms"), id, settings::set_tick)
         .with_body::<Tick>(true)
         .with_response(ResponseSpec::json::<Tick>(200, "The length that applies now."))
@@ -306,7 +319,7 @@ fn replace() -> AdminOperation {
 }
 
 fn remove() -> AdminOperation {
-    let id = ("removeItem", "Removes an item and ends its line.");
+    let id = ("removeItem", "Removes an item and ends its line. Needs the role admin.");
     change(("delete", "/waiting-item/{itemId}"), id, items::remove)
         .with_parameters([ITEM])
         .with_response(ResponseSpec::empty(204, "Removed."))
@@ -377,7 +390,7 @@ fn resume() -> AdminOperation {
 }
 
 fn reset() -> AdminOperation {
-    let id = ("reset", "Ends all waiting tickets and restarts the line.");
+    let id = ("reset", "Ends all waiting tickets and restarts the line. Needs the role admin.");
     line_change(("post", "/waiting-item/{itemId}/reset"), id, items::reset)
 }
 
@@ -442,7 +455,7 @@ fn line_visitors() -> AdminOperation {
 }
 
 fn declare_loss() -> AdminOperation {
-    let id = ("declareLoss", "Declares that the store lost data.");
+    let id = ("declareLoss", "Declares that the store lost data. Needs the role admin.");
     change(("post", "/recovery/declare-loss"), id, recovery::declare_loss)
         .with_description("For 50 minutes, users who present a ticket of an earlier generation get their number back.")
         .with_response(ResponseSpec::json::<Declared>(200, "Declared in every partition."))
@@ -521,6 +534,44 @@ fn set_contact() -> AdminOperation {
         .with_body::<Contact>(true)
         .with_response(ResponseSpec::json::<Contact>(200, "The address that applies now."))
         .with_problems(BODY_PROBLEMS)
+}
+
+fn me() -> AdminOperation {
+    Operation::new(("get", "/me"), ("me", "The caller: name, role and items."), operators::me)
+        .with_response(ResponseSpec::json::<Me>(200, "As the token proves."))
+}
+
+fn list_operators() -> AdminOperation {
+    let id = ("operators", "All operators. Needs the role admin.");
+    Operation::new(("get", "/operators"), id, operators::list).with_response(ResponseSpec::json::<
+        Operators,
+    >(
+        200,
+        "Sorted by name, without tokens.",
+    ))
+}
+
+fn create_operator() -> AdminOperation {
+    let id = ("createOperator", "Creates an operator with a token. Needs the role admin.");
+    change(("post", "/operators"), id, operators::create)
+        .with_description(
+            "The store keeps a hash of the token: the response is the only place that has it.",
+        )
+        .with_body::<NewOperator>(true)
+        .with_response(ResponseSpec::json::<CreatedOperator>(201, "The operator and the token."))
+        .with_problems(BODY_PROBLEMS)
+        .with_problems([Code::Conflict])
+}
+
+fn remove_operator() -> AdminOperation {
+    let id = (
+        "removeOperator",
+        "Removes an operator, whose token is refused within 2 s. Needs the role admin.",
+    );
+    change(("delete", "/operators/{name}"), id, operators::remove)
+        .with_parameters([OPERATOR_NAME])
+        .with_response(ResponseSpec::empty(204, "Removed."))
+        .with_problems([Code::NotFound])
 }
 
 const ITEM_PROBLEMS: [Code; 2] = [Code::InvalidRequest, Code::ItemNotFound];

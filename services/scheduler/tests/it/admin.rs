@@ -9,6 +9,7 @@ mod history;
 mod invitations;
 mod items;
 mod openapi;
+mod operators;
 mod overview;
 mod policy;
 mod settings;

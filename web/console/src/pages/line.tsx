@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { type Api, type Change, type LineDetail, type LineForecast, linePath, type Overview, type SignalCounts } from "../api.js";
+import { Permitted, useMay } from "../caller.js";
 import { clock, count, rate, percent, duration } from "../format.js";
 import { Changes } from "../components/changes.js";
 import { type Action, Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
@@ -42,15 +43,19 @@ export function Line({ watch, id }: PageProps & { id: string }) {
       <ConnectionLost lost={lost} />
       <Head line={data} act={act} watch={watch} />
       <Summary line={data} />
-      {data.item.policy.opening !== undefined && <OpeningCard line={data} act={act} watch={watch} />}
-      {data.lanes !== undefined && <LanesCard line={data} lanes={data.lanes} act={act} watch={watch} />}
+      <Permitted role="operator">
+        {data.item.policy.opening !== undefined && <OpeningCard line={data} act={act} watch={watch} />}
+        {data.lanes !== undefined && <LanesCard line={data} lanes={data.lanes} act={act} watch={watch} />}
+      </Permitted>
       <Charts watch={watch} line={data} />
       <History watch={watch} id={id} at={data.at} />
-      <div class="columns">
-        <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
-        <PolicyForm item={data.item} save={(changes) => act(t("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
-        <BrandingForm look={data.item.policy.page} save={(page) => act(t("lookSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
-      </div>
+      <Permitted role="operator">
+        <div class="columns">
+          <Controls line={data} act={act} watch={watch} quota={room.data?.tokenCountToMove ?? null} />
+          <PolicyForm item={data.item} save={(changes) => act(t("rulesSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), changes))} />
+          <BrandingForm look={data.item.policy.page} save={(page) => act(t("lookSaved"), () => watch.api.send("PATCH", linePath(id, "policy"), { page }))} />
+        </div>
+      </Permitted>
       <div class="columns">
         <Events events={data.events} ofLine />
         <section class="card" aria-labelledby="changes">
@@ -70,6 +75,7 @@ interface PartProps extends PageProps {
 
 function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
   const [asking, setAsking] = useState(false);
+  const mayReset = useMay("admin");
   const run = (call: "pause" | "resume" | "reset") =>
     act(t(`${call}Done`, { n: count(people.waiting) }), () => api.send("POST", linePath(item.itemId, call)));
   return (
@@ -80,20 +86,22 @@ function Head({ line: { item, people }, act, watch: { api } }: PartProps) {
           <code>{item.itemId}</code> <State state={item.lineState} />
         </p>
       </div>
-      <div class="row">
-        {item.paused ? (
-          <button type="button" class="ready" onClick={() => void run("resume")}>
-            {t("resume")}
+      <Permitted role="operator">
+        <div class="row">
+          {item.paused ? (
+            <button type="button" class="ready" onClick={() => void run("resume")}>
+              {t("resume")}
+            </button>
+          ) : (
+            <button type="button" onClick={() => void run("pause")}>
+              {t("pause")}
+            </button>
+          )}
+          <button type="button" class="danger" disabled={!mayReset} onClick={() => setAsking(true)}>
+            {t("reset")}
           </button>
-        ) : (
-          <button type="button" onClick={() => void run("pause")}>
-            {t("pause")}
-          </button>
-        )}
-        <button type="button" class="danger" onClick={() => setAsking(true)}>
-          {t("reset")}
-        </button>
-      </div>
+        </div>
+      </Permitted>
       {asking && (
         <Dialog title={t("resetAsk")} close={() => setAsking(false)}>
           <p>{t("resetText", { n: count(people.waiting) })}</p>

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { type LineState, type LineView, linePath, type Overview, STATES } from "../api.js";
 import { count, rate, percent, shortName, duration } from "../format.js";
+import { Permitted, useMay } from "../caller.js";
 import { Dialog, NumberControl, Toast, useActions } from "../components/controls.js";
 import { Events, Figure, lineAddress, Processes, State } from "../components/summary.js";
 import { usePoll } from "../poll.js";
@@ -27,6 +28,7 @@ export function Lines({ watch }: PageProps) {
   const [sort, setSort] = useState("waiting");
   const [offset, setOffset] = useState(0);
   const [creating, setCreating] = useState(false);
+  const mayCreate = useMay("operator");
   const query = new URLSearchParams({ sort, offset: String(offset), limit: String(PAGE) });
   if (search) query.set("search", search);
   if (state) query.set("state", state);
@@ -42,6 +44,7 @@ export function Lines({ watch }: PageProps) {
       <Summary overview={data} />
       <section class="card settings" aria-labelledby="settings">
         <h2 id="settings">{t("settings")}</h2>
+        <Permitted role="admin">
         <div class="controls">
           <NumberControl
             label={t("quota")}
@@ -61,6 +64,7 @@ export function Lines({ watch }: PageProps) {
             set={(tickMs) => act(t("valueSet", { what: t("tick"), n: count(tickMs ?? 0) }), () => api.send("PUT", "/waiting-queue/tick-ms", { tickMs }))}
           />
         </div>
+        </Permitted>
       </section>
       <section class="card" aria-labelledby="lines">
         <div class="head">
@@ -90,7 +94,7 @@ export function Lines({ watch }: PageProps) {
               </option>
             ))}
           </select>
-          <button type="button" onClick={() => setCreating(true)}>
+          <button type="button" disabled={!mayCreate} onClick={() => setCreating(true)}>
             {t("newLine")}
           </button>
         </div>

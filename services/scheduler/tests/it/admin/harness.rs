@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
-use daegi_domain::Millis;
+use daegi_domain::{Millis, rfc3339};
 use daegi_runtime::http::HttpService;
 use daegi_runtime::{AdminToken, Clock};
 use daegi_scheduler::{AdminState, Leadership, LineMonitor};
@@ -86,6 +86,25 @@ impl AdminHarness {
             .body(Body::from(body.to_owned()))
             .unwrap();
         self.send(request).await
+    }
+
+    /// A call with another token than the admin's.
+    pub(super) async fn call_with(
+        &self,
+        token: &str,
+        (method, path, body): (&str, &str, &str),
+    ) -> Reply {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("/internal/admin/v1{path}"))
+            .header("authorization", format!("Bearer {token}"))
+            .body(Body::from(body.to_owned()));
+        self.send(request.unwrap()).await
+    }
+
+    /// The time of the clock in some milliseconds, as JSON has it.
+    pub(super) fn time_in(&self, ms: Millis) -> String {
+        rfc3339(self.clock.now_ms() + ms)
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Reply {

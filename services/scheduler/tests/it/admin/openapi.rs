@@ -15,6 +15,7 @@ fn body_of(path: &str, method: &str) -> Value {
         ("waiting-item", "post") => json!({"itemId": "new", "itemName": "New", "remainCount": 1}),
         ("manually", _) | ("{itemId}", "put") => update,
         ("policy", _) => json!({"maxActive": 3}),
+        ("operators", "post") => json!({"name": "kim", "role": "viewer"}),
         ("invitations", _) => json!({"lane": "members", "expiresAt": "2023-12-01T20:00:00Z"}),
         ("access", "post") => json!({"rules": [{"kind": "block", "userId": "kim", "reason": "r"}]}),
         ("remove", _) => json!({"ids": ["6f1c0a52d0a94be1"]}),
@@ -125,9 +126,13 @@ async fn every_documented_call_exists_and_returns_the_documented_fields() {
                 _ => "{}".to_owned(),
             };
             admin.ok(200, "PATCH", "/waiting-item/concert/policy", &rules).await;
+            if path.ends_with("{name}") {
+                let kim = body_of("/operators", "post").to_string();
+                admin.ok(201, "POST", "/operators", &kim).await;
+            }
             let body = body_of(path, method);
             let text = if body.is_null() { String::new() } else { body.to_string() };
-            let place = path.replace("{itemId}", "concert");
+            let place = path.replace("{itemId}", "concert").replace("{name}", "kim");
             let reply = admin.call(&method.to_uppercase(), &place, &text).await;
             let described = &call["responses"][reply.status.as_str()];
             assert!(described.is_object(), "{method} {path} returned {reply:?}");
