@@ -3,7 +3,6 @@
 use daegi_domain::pace::origin::{OriginReport, OriginTotals};
 use daegi_domain::{PaceReason, UserId};
 use daegi_scheduler::Ticker;
-use daegi_store::{AdminStore, AdmissionStore, ItemStore, PaceStore};
 
 use crate::harness::{OUTBOX_MAX, SchedulerHarness, item};
 
