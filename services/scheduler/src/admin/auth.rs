@@ -154,7 +154,7 @@ fn name_of(role: OperatorRole) -> &'static str {
 }
 
 impl AdminState {
-    /// Returns whose token this is; `None` if it is nobody's or has expired.
+    /// Returns the holder of a token; `None` if the token is unknown or has expired.
     async fn identity(&self, token: &str) -> AdminResult<Option<Identity>> {
         if self.token.matches(token) {
             return Ok(Some(Identity::admin()));

@@ -141,7 +141,7 @@ function NewOperator({ act, watch, close }: NewProps) {
             type="button"
             class="ready"
             onClick={() => {
-              // Browsers allow it on secure pages only; the selected text can be copied by hand.
+              // Browsers allow it on secure pages only; the text is selected for the keyboard.
               token.current?.select();
               void navigator.clipboard?.writeText(created.token).catch(() => undefined);
             }}
