@@ -2,7 +2,7 @@
 //!
 //! A rule names a user, a network or a part of a user agent, and may be limited to one item. [`AccessList`] finds the
 //! rules of a request. The id of a rule is a hash of what it matches, so that the same rule replaces itself.
-//! See `docs/adr/021-block-and-allow-lists.md`.
+//! See `docs/adr/026-block-and-allow-lists.md`.
 
 mod list;
 mod network;

@@ -1,5 +1,5 @@
 //! Ends the tickets of blocked users, in the background and a few at a time, so that a rule that blocks thousands of
-//! streams does not flood the store. A ticket ends as `LEFT`; see `docs/adr/021-block-and-allow-lists.md`.
+//! streams does not flood the store. A ticket ends as `LEFT`; see `docs/adr/026-block-and-allow-lists.md`.
 
 use std::sync::Arc;
 use std::time::Duration;
