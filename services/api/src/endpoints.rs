@@ -47,6 +47,8 @@ pub(crate) struct UserHeader(pub(crate) Option<UserId>);
 
 /// The headers of a join, where present.
 pub(crate) struct JoinHeaders {
+    /// The token of an earlier ticket, from `Authorization`.
+    pub(crate) token: Option<String>,
     /// The invitation code, from `daegi-code`.
     pub(crate) code: Option<String>,
     /// The solution of a challenge, from `daegi-challenge`.
@@ -108,7 +110,8 @@ impl FromRequestParts<Arc<TicketService>> for JoinHeaders {
             Some(Ok(value)) => Ok(Some(value.to_owned())),
             Some(Err(_)) => Err(Error::invalid(format!("the {name} header is not ASCII"))),
         };
-        Ok(Self { code: text(DAEGI_CODE)?, challenge: text(DAEGI_CHALLENGE)? })
+        let token = bearer(&parts.headers).map(str::to_owned);
+        Ok(Self { token, code: text(DAEGI_CODE)?, challenge: text(DAEGI_CHALLENGE)? })
     }
 }
 

@@ -16,8 +16,8 @@ use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    BearerToken, ClientAddress, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace,
-    UserHeader, bearer, user_header,
+    ClientAddress, DAEGI_CHALLENGE, DAEGI_CODE, ItemPath, JoinHeaders, RequestTrace, UserHeader,
+    bearer, user_header,
 };
 use crate::error::{Error, Result};
 use crate::tickets::{JoinRequest, TicketService, UnverifiedToken};
@@ -29,8 +29,7 @@ pub(crate) async fn join(
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
-    BearerToken(token): BearerToken,
-    JoinHeaders { code, challenge }: JoinHeaders,
+    JoinHeaders { token, code, challenge }: JoinHeaders,
     ClientAddress(client): ClientAddress,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
