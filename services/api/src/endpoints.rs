@@ -58,6 +58,8 @@ const DAEGI_PAGE: &str = "daegi-page";
 
 /// The headers of a join, where present.
 pub(crate) struct JoinHeaders {
+    /// The token of an earlier ticket, from `Authorization`.
+    pub(crate) token: Option<String>,
     /// The invitation code, from `daegi-code`.
     pub(crate) code: Option<String>,
     /// The solution of a challenge, from `daegi-challenge`.
@@ -114,7 +116,8 @@ impl FromRequestParts<Arc<TicketService>> for JoinHeaders {
         let client = client(parts, service);
         let signals = service.signals.join_signals(client.source(), &parts.headers, DAEGI_PAGE);
         let identity = identity(&parts.headers)?;
-        Ok(Self { code, challenge, client, signals, identity })
+        let token = bearer(&parts.headers).map(str::to_owned);
+        Ok(Self { token, code, challenge, client, signals, identity })
     }
 }
 

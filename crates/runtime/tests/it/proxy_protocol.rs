@@ -1,5 +1,7 @@
 //! Connections of proxies that speak the PROXY protocol, in bytes.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

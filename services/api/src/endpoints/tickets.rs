@@ -16,7 +16,7 @@ use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    BearerToken, DAEGI_CHALLENGE, DAEGI_CODE, DAEGI_PAGE, ItemPath, JoinHeaders, RequestTrace,
+    DAEGI_CHALLENGE, DAEGI_CODE, DAEGI_PAGE, ItemPath, JoinHeaders, RequestTrace,
     UserHeader, bearer, user_header,
 };
 use crate::access::Client;
@@ -31,8 +31,7 @@ pub(crate) async fn join(
     RequestTrace(begun): RequestTrace,
     ItemPath(item): ItemPath,
     UserHeader(named): UserHeader,
-    BearerToken(token): BearerToken,
-    JoinHeaders { code, challenge, client, signals, identity }: JoinHeaders,
+    JoinHeaders { token, code, challenge, client, signals, identity }: JoinHeaders,
     visit: Visit,
     body: Option<JsonBody<Join>>,
 ) -> Result<Response> {
