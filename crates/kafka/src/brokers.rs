@@ -237,7 +237,10 @@ mod tests {
         for (text, expected) in [
             ("client.id=a\nsecret", "line 2 is not name=value"),
             ("client.id=secret\n\nclient.id=b", "line 3 repeats a property"),
-            ("sasl.password=file:/no/such/secret-file", "the file of sasl.password: No such file"),
+            (
+                "sasl.password=file:/no/such/secret-file",
+                "the file of sasl.password: No such file or directory",
+            ),
         ] {
             let error = config(text).unwrap_err();
             assert_eq!(error.split(" (os").next(), Some(expected), "{text}");
