@@ -322,7 +322,7 @@ mod tests {
             let letter = |n: u64| char::from(b'a' + (n % 26) as u8);
             let text = String::from_iter([letter(n), letter(n / 26)]);
             let sent =
-                [("cf-ipcountry", &*text), ("accept-language", &text), ("user-agent", &text)];
+                [("cf-ipcountry", &*text), ("accept-language", &*text), ("user-agent", &*text)];
             visits.joined(&ticket(n), visits.classify(&headers(&sent)), true, n);
         }
         let (_, counts) = visits.take(5_000).remove(0);
@@ -358,30 +358,5 @@ mod tests {
         let off = Visits::new(VisitOptions::default());
         off.viewed(&ticket(1).item);
         assert_eq!(off.take(0), []);
-    }
-
-    #[test]
-    #[ignore = "measures"]
-    #[expect(clippy::print_stdout, reason = "prints the figure")]
-    fn cost_of_a_join() {
-        let visits = visits();
-        let sent = headers(&[
-            ("cf-ipcountry", "KR"),
-            ("accept-language", "ko-KR,ko;q=0.9,en-US;q=0.8,en;q=0.7"),
-            ("daegi-client", "page;load=834"),
-            (
-                "user-agent",
-                "Mozilla/5.0 (Linux; Android 14; SM-S928N) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/27.0 Chrome/125.0.0.0 Mobile Safari/537.36",
-            ),
-            ("host", "wait.example"),
-            ("user-id", "kim"),
-        ]);
-        let (began, joins) = (std::time::Instant::now(), 1_000_000);
-        let all: Vec<_> = (0..1_000).map(ticket).collect();
-        for n in 0..joins {
-            let visit = visits.classify(std::hint::black_box(&sent));
-            visits.joined(&all[n % all.len()], visit, true, 0);
-        }
-        println!("{} ns per join", began.elapsed().as_nanos() / joins as u128);
     }
 }

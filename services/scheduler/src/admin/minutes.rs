@@ -167,22 +167,14 @@ impl LineMinutes {
 
     fn push(&mut self, at: Millis, step: Option<Step>) {
         self.at.push(rfc3339(at));
-        for (figure, list) in self.figures_mut() {
-            list.push(step.as_ref().map(figure));
-        }
-    }
-
-    fn figures_mut(&mut self) -> [(fn(&Step) -> u64, &mut Vec<Option<u64>>); 8] {
-        [
-            (|step| step.waiting, &mut self.waiting),
-            (|step| step.entered, &mut self.entered),
-            (|step| step.joined, &mut self.joined),
-            (|step| step.admitted, &mut self.admitted),
-            (|step| step.completed, &mut self.completed),
-            (|step| step.expired, &mut self.expired),
-            (|step| step.abandoned, &mut self.abandoned),
-            (|step| step.left, &mut self.left),
-        ]
+        self.waiting.push(step.map(|step| step.waiting));
+        self.entered.push(step.map(|step| step.entered));
+        self.joined.push(step.map(|step| step.joined));
+        self.admitted.push(step.map(|step| step.admitted));
+        self.completed.push(step.map(|step| step.completed));
+        self.expired.push(step.map(|step| step.expired));
+        self.abandoned.push(step.map(|step| step.abandoned));
+        self.left.push(step.map(|step| step.left));
     }
 
     /// Returns one row per step. A figure that was not recorded is empty.

@@ -67,10 +67,17 @@ impl MinuteRecorder {
 
     /// Records each minute when it has ended. Never returns, because a return would end the term.
     pub(super) async fn run(&self, clock: &Clock) {
+        if self.retention > 0 {
+            self.record_until_stale(clock).await;
+        }
+        std::future::pending().await
+    }
+
+    async fn record_until_stale(&self, clock: &Clock) {
         let mut outage = OutageLog::new("minute recorder");
         // The minute before, which the leader before may not have recorded.
         let mut recorded = (clock.now_ms() / MINUTE_MS).saturating_sub(2);
-        while self.retention > 0 {
+        loop {
             let ended = (clock.now_ms() / MINUTE_MS).saturating_sub(1);
             if ended > recorded {
                 match self.record(ended).await {
@@ -79,13 +86,12 @@ impl MinuteRecorder {
                         recorded = ended;
                     }
                     // The ticks end the term.
-                    Err(Error::StaleEpoch(_)) => break,
+                    Err(Error::StaleEpoch(_)) => return,
                     Err(error) => drop(outage.failed(&error)),
                 }
             }
             tokio::time::sleep(CHECK_INTERVAL).await;
         }
-        std::future::pending().await
     }
 
     /// Records the present figures of all lines as those of the end of a minute, counted since 1970. A minute that is
