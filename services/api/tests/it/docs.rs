@@ -17,7 +17,7 @@ async fn every_documented_route_is_served_and_no_other_method_is() {
     let harness = Harness::with_item("concert").await;
     let document = harness.get("/openapi.json").await.json();
     let documented = operations(&document);
-    assert_eq!(documented.len(), 19);
+    assert_eq!(documented.len(), 20);
     for (path, _) in &documented {
         let uri = path.replace("{itemId}", "concert").replace("{token}", "x");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
