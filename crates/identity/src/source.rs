@@ -25,6 +25,7 @@ const MAX_DOCUMENT: usize = 64 * 1024;
 type HttpClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
 /// Where the keys are.
+#[expect(clippy::large_enum_variant, reason = "there is one value per process")]
 #[derive(Debug)]
 pub(crate) enum Source {
     File(PathBuf),
