@@ -4,12 +4,14 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::EstimateScore;
 
 /// What happened in a simulated sale. Times in seconds after the first arrival.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(example = example())]
 pub struct Forecast {
     /// Visitors who arrived.
     pub arrivals: u32,
@@ -85,6 +87,23 @@ impl Waits {
         let at = |percent: usize| seconds[(seconds.len() - 1) * percent / 100];
         Some(Self { p10: at(10), p50: at(50), p90: at(90), p99: at(99), max })
     }
+}
+
+/// A sale of two minutes, for the published schema.
+fn example() -> Value {
+    json!({
+        "arrivals": 900, "joined": 900, "refused": 0, "admitted": 560, "bought": 500, "expired": 0,
+        "abandoned": 40, "withoutTurn": 300, "unsold": 0, "soldOutSeconds": 118,
+        "lastAdmissionSeconds": 97, "clearedSeconds": null, "seconds": 118,
+        "waits": { "p10": 4, "p50": 31, "p90": 62, "p99": 70, "max": 71 },
+        "perMinute": {
+            "joined": [700, 200], "admitted": [360, 200], "bought": [180, 320],
+            "waiting": [340, 300], "entered": [180, 0],
+        },
+        "estimates": {
+            "looks": 210, "within": 198, "earlier": 9, "later": 3, "pairs": 160, "movedLater": 2,
+        },
+    })
 }
 
 impl fmt::Display for Forecast {

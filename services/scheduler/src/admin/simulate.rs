@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use daegi_runtime::http::JsonBody;
-use daegi_simulation::{Arrivals, Error, Forecast, Limits, Pause, Sale, Shape, simulate};
+use daegi_simulation::{Arrivals, Error, Forecast, Limits, Pause, Sale, simulate};
 use serde_json::{Value, json};
 
 use super::{AdminError, AdminResult, AdminState};
@@ -39,7 +39,7 @@ pub(super) async fn run(
 
 /// A sale, for the published schema.
 pub(super) fn sale_example() -> Value {
-    let arrivals = Arrivals::Invented { total: 5_000, minutes: 10, shape: Shape::Opening };
+    let arrivals = Arrivals::Recorded { per_minute: vec![2_400, 1_300, 800, 500] };
     let pauses = vec![Pause { at_seconds: 300, seconds: 60 }];
     let sale = Sale { pauses, ..Sale::new(arrivals, 1_000) };
     let mut example = json!(sale);
