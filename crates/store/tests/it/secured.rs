@@ -288,7 +288,6 @@ fn the_documented_acl_permits_the_commands_of_daegi_and_no_others() {
 /// turns, so that other load on the machine affects both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a measurement: cargo test --release -p daegi-store --test it -- --ignored --nocapture joins_over_tls"]
-#[expect(clippy::print_stdout, reason = "a measurement has no other result")]
 async fn joins_over_tls_compared_with_joins_without() {
     const JOINS: usize = 2_000;
     const CONCURRENT: usize = 64;
