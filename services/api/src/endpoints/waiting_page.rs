@@ -388,7 +388,7 @@ fn content_security_policy(ancestors: &[FrameAncestor], widget: Option<&str>) ->
     let policy = format!("{CONTENT_SECURITY_POLICY_VALUE} {ancestors}");
     let Some(sources) = widget else { return policy };
     let permit = |policy: String, own: &str| policy.replace(own, &format!("{own} {sources}"));
-    format!("{}; frame-src {sources}", OWN_SOURCES.into_iter().fold(policy, permit))
+    format!("{}; frame-src {sources};", OWN_SOURCES.into_iter().fold(policy, permit))
 }
 
 fn page_headers() -> [(HeaderName, &'static str); 5] {

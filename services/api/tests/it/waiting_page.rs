@@ -43,7 +43,7 @@ async fn the_page_loads_only_its_own_assets() {
         assert_eq!(other.header("cache-control"), "no-store");
         size += named.text.len();
     }
-    assert!(size < 60_000, "{size} bytes");
+    assert!(size < 60 * 1024, "{size} bytes");
     harness.end().await;
 }
 
