@@ -51,6 +51,7 @@ pub struct Sale {
 /// How visitors behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "SimulatedVisitors")]
 pub struct Visitors {
     /// How many close the waiting page after they joined and do not come back, in percent.
     #[schemars(range(max = 100))]

@@ -217,7 +217,7 @@ fn an_invalid_value_is_one_line_with_both_names_and_the_reason() {
         ("max-held-per-ticket", "0", "0 is not in 1..=1000"),
         ("challenge-bits", "25", "25 is not in 1..=24"),
         ("history-days", "367", "367 is not in 0..=366"),
-        ("country-header", "cf ipcountry", "must be the name of a header"),
+        ("country-header", "cf ipcountry", "must be the name of a header, such as cf-ipcountry"),
         ("identity", "oidc", "must be open or jwt"),
         (
             "identity-jwks",

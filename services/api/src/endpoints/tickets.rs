@@ -16,8 +16,8 @@ use daegi_runtime::Problem;
 use daegi_runtime::http::{FastResponse, JsonBody, QueryParams, RequestHead};
 
 use super::{
-    DAEGI_CHALLENGE, DAEGI_CODE, DAEGI_PAGE, ItemPath, JoinHeaders, RequestTrace,
-    UserHeader, bearer, user_header,
+    DAEGI_CHALLENGE, DAEGI_CODE, DAEGI_PAGE, ItemPath, JoinHeaders, RequestTrace, UserHeader,
+    bearer, user_header,
 };
 use crate::access::Client;
 use crate::error::{Error, Result};
