@@ -364,7 +364,7 @@ mod tests {
         ] {
             assert!(check(bad).is_err(), "{bad} must be refused");
         }
-        let many = vec!["\"https://a.example\""; 9].join(",");
+        let many = ["\"https://a.example\""; 9].join(",");
         assert!(check(&format!(r#"{{"frameAncestors":[{many}]}}"#)).is_err());
         let long = format!(r#"{{"logo":"data:image/png;base64,{}"}}"#, "A".repeat(8192));
         assert!(check(&long).is_err());

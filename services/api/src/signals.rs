@@ -42,6 +42,9 @@ const MANY_EARLY_POLLS: u64 = 8;
 /// Slots for the next polls of tickets: 2 MiB.
 const SLOTS: usize = 256 * 1024;
 
+/// Signals of tickets that are not written yet, by item.
+type Pending = HashMap<ItemId, HashMap<(Lane, Number), Signals>>;
+
 /// Finds signals of tickets.
 pub(crate) struct SignalTracker {
     store: SharedStore,
@@ -50,7 +53,7 @@ pub(crate) struct SignalTracker {
     joins: TtlCache<u64, u32>,
     polls: Box<[AtomicU64]>,
     began: Instant,
-    waiting: Mutex<HashMap<ItemId, HashMap<(Lane, Number), Signals>>>,
+    waiting: Mutex<Pending>,
 }
 
 /// What a join shows of its client, as hashes. `None` for a client that is not scored.
@@ -220,7 +223,7 @@ impl SignalTracker {
         Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ItemId, HashMap<(Lane, Number), Signals>>> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         // A poisoned lock is usable, because no call panics between two related changes.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -53,7 +53,6 @@ fn the_same_seed_has_the_same_outcome_and_another_seed_another_one() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the figure is what this test is for")]
 fn an_hour_takes_seconds() {
     let sale = Sale::new(invented(10_000, 60, Shape::Opening), 20_000);
     let began = Instant::now();

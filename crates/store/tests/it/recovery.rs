@@ -26,7 +26,7 @@ struct LossyStore {
 }
 
 enum Backend {
-    Memory(Arc<MemoryStore>, Option<StoreImage>),
+    Memory(Arc<MemoryStore>, Option<Box<StoreImage>>),
     Redis(Topology),
 }
 
@@ -58,14 +58,14 @@ impl LossyStore {
     /// Writes from now on do not reach the replica.
     async fn stop_replication(&mut self) {
         match &mut self.backend {
-            Backend::Memory(memory, replica) => *replica = Some(memory.image()),
+            Backend::Memory(memory, replica) => *replica = Some(Box::new(memory.image())),
             Backend::Redis(topology) => assert!(topology.replicate().await),
         }
     }
 
     async fn fail_over(&mut self) {
         match &mut self.backend {
-            Backend::Memory(memory, replica) => memory.restore(replica.take()),
+            Backend::Memory(memory, replica) => memory.restore(replica.take().map(|image| *image)),
             Backend::Redis(topology) => topology.fail_over().await,
         }
     }

@@ -42,7 +42,7 @@ impl Harness {
         rule
     }
 
-    async fn from_source(
+    async fn call_from(
         &self,
         source: &str,
         (method, uri): (Method, &str),
@@ -55,7 +55,7 @@ impl Harness {
 
     async fn join_from(&self, source: &str, user: &str) -> TestResponse {
         let join = (Method::POST, &*line("concert"));
-        self.from_source(source, join, &[("user-id", user)]).await
+        self.call_from(source, join, &[("user-id", user)]).await
     }
 
     async fn blocked_tickets(&self) -> Vec<(String, String)> {
@@ -167,7 +167,7 @@ async fn networks_and_user_agents_are_refused_without_a_store_call() {
     }
     let headers = [("user-id", "c"), ("user-agent", "Python-Requests/2.31")];
     let join = (Method::POST, &*line("concert"));
-    harness.from_source("198.51.100.1", join, &headers).await.assert_problem(403, "BLOCKED");
+    harness.call_from("198.51.100.1", join, &headers).await.assert_problem(403, "BLOCKED");
     assert_eq!(harness.store.calls("join"), before);
     assert_eq!(harness.join_from("198.51.100.1", "d").await.status, 201);
     tokio::time::sleep(IN_FORCE).await;
@@ -256,16 +256,16 @@ async fn the_page_without_scripts_shows_the_reason_and_where_to_complain() {
         "kind": "block", "network": CAMPUS, "publicReason": "Too many <requests>.",
     });
     let rule = harness.enforce(rule).await;
-    let page = harness.from_source(CAMPUS, (Method::GET, "/wait/concert"), &[]).await;
+    let page = harness.call_from(CAMPUS, (Method::GET, "/wait/concert"), &[]).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains("<h1>Access is blocked</h1>"), "{}", page.text);
     assert!(page.text.contains("Too many &#60;requests&#62;."), "{}", page.text);
     assert!(page.text.contains(rule.id().as_str()));
     assert!(page.text.contains("href=\"https://shop.example/help?a=1&#38;b=2\""), "{}", page.text);
-    let pressed = harness.from_source(CAMPUS, (Method::POST, "/wait/concert"), &[]).await;
+    let pressed = harness.call_from(CAMPUS, (Method::POST, "/wait/concert"), &[]).await;
     let shown = (pressed.status.as_u16(), pressed.header("location"));
     assert_eq!(shown, (303, "/wait/concert?refused=BLOCKED"));
-    let other = harness.from_source("198.51.100.1", (Method::GET, "/wait/concert"), &[]).await;
+    let other = harness.call_from("198.51.100.1", (Method::GET, "/wait/concert"), &[]).await;
     assert!(!other.text.contains("<h1>Access is blocked</h1>"));
     harness.end().await;
 }

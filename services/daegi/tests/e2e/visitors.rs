@@ -26,7 +26,7 @@ impl Identity {
             0 => "Windows NT 10.0; Win64; x64",
             _ => "Linux; Android 14; K",
         };
-        let mobile = if n % 4 == 0 { "" } else { "Mobile " };
+        let mobile = if n.is_multiple_of(4) { "" } else { "Mobile " };
         Self {
             user: format!("visitor-{n}@example"),
             address: format!("203.0.113.{n}"),

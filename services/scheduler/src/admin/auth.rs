@@ -164,7 +164,7 @@ impl AdminState {
         }
         let now = self.clock.now_ms();
         let mut cached = self.operator_cache.0.lock().await;
-        if !cached.as_ref().is_some_and(|(at, _)| now.saturating_sub(*at) < MAX_AGE_MS) {
+        if cached.as_ref().is_none_or(|(at, _)| now.saturating_sub(*at) >= MAX_AGE_MS) {
             *cached = Some((now, self.load_operators().await?));
         }
         let operators = cached.as_ref().map(|(_, operators)| operators);

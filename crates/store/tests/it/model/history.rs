@@ -533,6 +533,6 @@ fn op(scale: Scale) -> impl Strategy<Value = Op> {
 
 /// More countries than get a label of their own.
 fn countries() -> impl Strategy<Value = Vec<([u8; 2], u64)>> {
-    let country = (b'a'..b'z', b'a'..b'z').prop_map(|(one, other)| [one, other]);
+    let country = (b'a'..=b'z', b'a'..=b'z').prop_map(|(one, other)| [one, other]);
     prop::collection::vec((country, 1..100_000_u64), 1..50)
 }
