@@ -5,7 +5,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`api`] | six scenarios: cold start, polls, joins, admissions, openings, open connections |
+//! | [`api`] | seven scenarios: cold start, polls, joins, admissions, openings, open connections, the gate |
 //! | [`kafka`] | the rate of the relay, as an order of magnitude |
 //! | [`measurement`] | one measured value with its target |
 //! | [`report`] | Markdown table, JSON and SVG of all measurements |
