@@ -127,7 +127,7 @@ fn forged() -> Vec<Value> {
     };
     let rsa = RSA.published();
     let modulus = rsa["n"].as_str().unwrap().as_bytes().to_vec();
-    let jwk = rsa.to_string().into_bytes();
+    let jwk = keys::sorted(&rsa).to_string().into_bytes();
     let mut crit = P256.header();
     crit.crit = Some(vec!["exp".to_owned()]);
     let mut own_key = STRANGER.header();

@@ -1,5 +1,7 @@
 //! Fixed keys, and texts signed with them. All signatures are deterministic.
 
+use std::collections::BTreeMap;
+
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use jsonwebtoken::jwk::Jwk;
@@ -84,20 +86,40 @@ impl Signer {
     }
 
     pub(super) fn sign_under(self, header: &Header, claims: &Map<String, Value>) -> String {
-        jsonwebtoken::encode(header, claims, &self.encoding_key()).unwrap()
+        jsonwebtoken::encode(header, &sorted_claims(claims), &self.encoding_key()).unwrap()
     }
+}
+
+/// Returns a value with the fields of its objects in the order of their names. The order in which `serde_json` keeps them
+/// depends on the features that other crates of a build enable.
+pub(super) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(values) => values.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let fields: BTreeMap<&String, Value> =
+                fields.iter().map(|(name, value)| (name, sorted(value))).collect();
+            fields.into_iter().map(|(name, value)| (name.clone(), value)).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn sorted_claims(claims: &Map<String, Value>) -> Value {
+    sorted(&Value::Object(claims.clone()))
 }
 
 /// Signs with HS256, as a forger does who hopes that the public value is taken for a secret.
 pub(super) fn hmac(secret: &[u8], kid: &str, claims: &Map<String, Value>) -> String {
     let mut header = Header::new(Algorithm::HS256);
     header.kid = Some(kid.to_owned());
-    jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(secret)).unwrap()
+    let key = EncodingKey::from_secret(secret);
+    jsonwebtoken::encode(&header, &sorted_claims(claims), &key).unwrap()
 }
 
 /// Encodes a part of a JWT.
 pub(super) fn part(value: &Value) -> String {
-    let jwt = jsonwebtoken::encode(&Header::default(), value, &EncodingKey::from_secret(b""));
+    let key = EncodingKey::from_secret(b"");
+    let jwt = jsonwebtoken::encode(&Header::default(), &sorted(value), &key);
     jwt.unwrap().split('.').nth(1).unwrap().to_owned()
 }
 

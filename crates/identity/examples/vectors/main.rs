@@ -13,7 +13,7 @@ fn file() -> PathBuf {
 }
 
 fn main() -> std::io::Result<()> {
-    std::fs::write(file(), format!("{:#}\n", cases::vectors()))
+    std::fs::write(file(), format!("{:#}\n", keys::sorted(&cases::vectors())))
 }
 
 #[cfg(test)]
@@ -24,6 +24,6 @@ mod tests {
     fn the_committed_vectors_are_up_to_date() {
         let how = "sdk/vectors/identity.json is out of date: cargo run -p daegi-identity --example identity_vectors";
         let committed = std::fs::read_to_string(file()).unwrap();
-        assert!(committed == format!("{:#}\n", cases::vectors()), "{how}");
+        assert!(committed == format!("{:#}\n", keys::sorted(&cases::vectors())), "{how}");
     }
 }
