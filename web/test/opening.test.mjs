@@ -236,7 +236,7 @@ describe("an opening", { skip: !path }, () => {
     await expectScreen(first.page, "turn");
     await expectScreen(second.page, "waiting");
     await expectHeadline(second.page, "This line has closed");
-    assert.match(await second.page.locator("#text").textContent(), /Nobody else is admitted/);
+    assert.match(await second.page.locator("#text").textContent(), /no more people enter/);
     await expectAccessible(second.page, "a line that has closed");
     await expectScreen(first.page, "turn");
     const late = await visit(item);
