@@ -39,7 +39,7 @@ describe("what if", { skip: !path }, () => {
     await page.getByRole("button", { name: "Simulate" }).click();
     await page.getByRole("cell", { name: "50", exact: true }).first().waitFor();
     assert.equal(await value("Bought"), "50");
-    await session.close();
+    await session.end();
   });
 
   test("a refused sale shows the reason, in Korean too", async () => {
@@ -48,6 +48,6 @@ describe("what if", { skip: !path }, () => {
     await page.getByRole("button", { name: "모의 실행" }).click();
     await page.getByRole("alert").filter({ hasText: "graceSeconds" }).waitFor();
     await expectAccessible(page, "a refused sale");
-    await session.close();
+    await session.end();
   });
 });
