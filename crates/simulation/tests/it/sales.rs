@@ -59,7 +59,7 @@ fn an_hour_takes_seconds() {
     let forecast = run(&sale);
     let speed = forecast.seconds as f64 / began.elapsed().as_secs_f64();
     eprintln!("10,000 visitors in an hour: {speed:.0} times faster than real time");
-    // Unoptimised, on a busy machine; optimised it is thousands of times.
+    // Unoptimised, and on a busy machine.
     assert!(forecast.seconds >= 3_600 && speed > 20.0, "{speed:.0} times");
 }
 
